@@ -1,0 +1,137 @@
+//! What this release can measure: one list for each kind of thing. Whatever is not here is refused before anything
+//! starts, so that nothing starts that cannot end. A new engine or mechanism is one line here.
+
+use crds::audit::AuditType;
+use crds::target::{Engine, TargetType};
+use crds::workload::WorkloadType;
+
+/// Database engines.
+pub const ENGINES: &[Engine] = &[Engine::MariaDB];
+/// Whose instances.
+pub const TARGET_TYPES: &[TargetType] = &[TargetType::Managed];
+/// Audit mechanisms.
+pub const AUDITS: &[AuditType] = &[
+    AuditType::None,
+    AuditType::ServerAudit,
+    AuditType::GeneralLog,
+    AuditType::SlowLog,
+];
+/// Load generators.
+pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench];
+/// Pods that apply load together.
+pub const GENERATORS: i32 = 1;
+/// Whether thread counts can be searched for.
+pub const THREAD_SEARCH: bool = false;
+
+/// Most runs of one campaign, over all planned blocks.
+pub const MOST_RUNS: usize = 10_000;
+/// Most combinations of levels and thread counts before include and exclude.
+pub const MOST_COMBINATIONS: usize = 1_000_000;
+
+/// The mechanisms that exist for an engine, in any release.
+pub fn audits_of(engine: Engine) -> &'static [AuditType] {
+    match engine {
+        Engine::MariaDB => &[
+            AuditType::None,
+            AuditType::ServerAudit,
+            AuditType::GeneralLog,
+            AuditType::SlowLog,
+            AuditType::Custom,
+        ],
+        Engine::MySQL => &[
+            AuditType::None,
+            AuditType::GeneralLog,
+            AuditType::SlowLog,
+            AuditType::PerconaAuditLog,
+            AuditType::PerconaAuditLogFilter,
+            AuditType::EnterpriseAuditLog,
+            AuditType::McAfeeAudit,
+            AuditType::TaurusSqlAudit,
+            AuditType::Custom,
+        ],
+        Engine::PostgreSQL => &[
+            AuditType::None,
+            AuditType::LogStatement,
+            AuditType::PgAudit,
+            AuditType::Custom,
+        ],
+    }
+}
+
+/// The load generators that speak to an engine.
+pub fn workloads_of(engine: Engine) -> &'static [WorkloadType] {
+    match engine {
+        Engine::MariaDB | Engine::MySQL => &[WorkloadType::Sysbench],
+        Engine::PostgreSQL => &[WorkloadType::Sysbench, WorkloadType::Pgbench],
+    }
+}
+
+/// Scripts that come with sysbench.
+pub const SCRIPTS: &[&str] = &[
+    "oltp_read_write",
+    "oltp_read_only",
+    "oltp_write_only",
+    "oltp_point_select",
+    "oltp_update_index",
+    "oltp_update_non_index",
+    "oltp_insert",
+    "oltp_delete",
+    "select_random_points",
+    "select_random_ranges",
+    "bulk_insert",
+];
+
+/// Scripts that can only prepare.
+pub const PREPARE_SCRIPTS: &[&str] = &["oltp_common"];
+
+/// Parameters that the operator sets itself, and what to use instead.
+pub const RESERVED: &[(&str, &str)] = &[
+    ("server_audit_", "an audit setting of type ServerAudit"),
+    ("general_log", "an audit setting of type GeneralLog"),
+    ("slow_query_log", "an audit setting of type SlowLog"),
+    ("long_query_time", "an audit setting of type SlowLog"),
+    ("log_slow_query", "an audit setting of type SlowLog"),
+    ("log_output", "an audit setting of type GeneralLog or SlowLog"),
+    ("plugin_load", "an audit setting"),
+    ("plugin_dir", "an image whose server finds its plugins"),
+    ("datadir", "nothing: the operator chooses it"),
+    ("socket", "nothing: the operator chooses it"),
+    ("port", "nothing: the operator chooses it"),
+    ("bind_address", "nothing: the operator chooses it"),
+    ("pid_file", "nothing: the operator chooses it"),
+    ("init_file", "nothing: the operator makes its own login with it"),
+    (
+        "skip_grant_tables",
+        "nothing: the operator logs in with a password",
+    ),
+    ("skip_networking", "nothing: the load comes over the network"),
+    ("read_only", "nothing: the data must be made"),
+    ("innodb_buffer_pool_load_at_startup", "cache: {state: Dumped}"),
+    ("innodb_buffer_pool_dump_at_shutdown", "cache: {state: Dumped}"),
+    ("innodb_buffer_pool_dump_pct", "cache: {state: Dumped}"),
+];
+
+/// Why a parameter may not be set, if it may not: what to use instead.
+pub fn reserved(parameter: &str) -> Option<&'static str> {
+    RESERVED
+        .iter()
+        .find(|(name, _)| {
+            parameter == *name
+                || (name.ends_with('_')
+                    || *name == "plugin_load"
+                    || *name == "general_log"
+                    || *name == "log_slow_query")
+                    && parameter.starts_with(name)
+        })
+        .map(|(_, instead)| *instead)
+}
+
+/// Names in a sentence: `A, B or C`.
+pub fn one_of<T: std::fmt::Debug>(names: &[T]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}

@@ -1,0 +1,162 @@
+//! Specs for tests, laws of the expansion, and every refusal.
+
+use std::collections::BTreeSet;
+
+use crds::parameter::ParameterValue;
+use crds::{BenchmarkCampaign, BenchmarkCampaignSpec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::{Problem, expand};
+use crate::blocks::lay_out;
+use crate::budget::{self, Seen};
+use crate::order::Seed;
+
+mod refusals;
+
+/// The quickstart's manifest.
+pub(crate) fn quickstart() -> BenchmarkCampaign {
+    serde_yaml::from_str(include_str!("../../../examples/quickstart.yaml")).unwrap()
+}
+
+/// The quickstart's spec with parts replaced, by JSON pointer; null removes.
+pub(crate) fn changed(changes: &[(&str, Value)]) -> BenchmarkCampaignSpec {
+    let mut spec = serde_json::to_value(quickstart().spec).unwrap();
+    for (pointer, value) in changes {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        match spec.pointer_mut(parent).unwrap_or_else(|| panic!("no {parent}")) {
+            Value::Object(map) if value.is_null() => {
+                map.remove(key);
+            }
+            Value::Object(map) => {
+                map.insert(key.to_owned(), value.clone());
+            }
+            Value::Array(list) if key == "-" => list.push(value.clone()),
+            Value::Array(list) => list[key.parse::<usize>().unwrap()] = value.clone(),
+            other => panic!("{pointer} leads into {other}"),
+        }
+    }
+    serde_json::from_value(spec).unwrap()
+}
+
+/// Every problem that planning finds, up to the budgets.
+pub(crate) fn problems(spec: &BenchmarkCampaignSpec) -> Vec<Problem> {
+    let matrix = match expand(spec) {
+        Ok(matrix) => matrix,
+        Err(problems) => return problems,
+    };
+    match lay_out(&matrix, Seed(1)) {
+        Ok(plan) => budget::of(&matrix, &plan, &Seen::default()).problems,
+        Err(problems) => problems,
+    }
+}
+
+#[test]
+fn every_problem_is_named_at_once() {
+    let spec = changed(&[
+        ("/databases/0/engine", json!("MySQL")),
+        ("/threads", json!([0])),
+        ("/comparisons/0/baseline", json!("nobody")),
+    ]);
+    let fields: BTreeSet<String> = problems(&spec).into_iter().map(|problem| problem.field).collect();
+    for field in [
+        "spec.databases[0].engine",
+        "spec.threads",
+        "spec.comparisons[0].baseline",
+    ] {
+        assert!(fields.contains(field), "{field} is missing from {fields:?}");
+    }
+}
+
+#[test]
+fn the_quickstart_is_right() {
+    assert_eq!(problems(&quickstart().spec), []);
+}
+
+#[test]
+fn later_layers_win_and_the_notes_say_so() {
+    let spec = changed(&[
+        (
+            "/databases/0/managed/configuration",
+            json!({"max_connections": 100, "innodb_log_file_size": "128M"}),
+        ),
+        (
+            "/parameterTemplates/0/parameters",
+            json!({"max_connections": 200, "max_prepared_stmt_count": 1000, "innodb_flush_log_at_trx_commit": 0, "sync_binlog": 1}),
+        ),
+        (
+            "/parameterTemplates/0/perDatabase",
+            json!([{"database": "mariadb-10-11", "parameters": {"max_connections": 300}}]),
+        ),
+        ("/instanceSizes/0/parameters", json!({"max_connections": 400})),
+        ("/auditSettings/1/parameters", json!({"max_connections": "500"})),
+    ]);
+    let matrix = expand(&spec).unwrap();
+    let value = |row: usize| matrix.parameters(matrix.rows[row].levels).parameters["max_connections"].clone();
+    assert_eq!(value(0), ParameterValue::Integer(400));
+    assert_eq!(value(1), ParameterValue::from("500"));
+    assert!(
+        !matrix
+            .parameters(matrix.rows[0].levels)
+            .parameters
+            .contains_key("innodb_log_file_size")
+    );
+    insta::assert_yaml_snapshot!(matrix.notes);
+}
+
+#[test]
+fn sizes_have_their_own_threads_and_selectors_pick_cells() {
+    let spec = changed(&[
+        (
+            "/instanceSizes/-",
+            json!({"name": "2u2g", "cpu": 2, "memory": "2Gi", "threads": [16, 32]}),
+        ),
+        (
+            "/exclude",
+            json!([{"instanceSize": "2u2g", "threads": [32]}, {"instanceSize": "1u1g", "auditSetting": "audit-all", "threads": [2]}]),
+        ),
+    ]);
+    let matrix = expand(&spec).unwrap();
+    let threads: Vec<_> = matrix.rows.iter().map(|row| row.threads.clone()).collect();
+    assert_eq!(threads, [vec![2, 4, 8], vec![4, 8], vec![16], vec![16]]);
+    assert_eq!(matrix.cells(), 7);
+}
+
+proptest! {
+    #[test]
+    fn a_cell_is_kept_exactly_if_it_is_included_and_not_excluded(
+        include in proptest::collection::vec((0_usize..3, proptest::option::of(proptest::sample::subsequence(vec![2, 4, 8], 1..3))), 0..3),
+        exclude in proptest::collection::vec((0_usize..3, proptest::option::of(proptest::sample::subsequence(vec![2, 4, 8], 1..3))), 0..3),
+    ) {
+        let name = |audit: usize| ["no-audit", "audit-all"].get(audit).copied();
+        let selector = |(audit, threads): &(usize, Option<Vec<i32>>)| {
+            let mut selector = serde_json::Map::new();
+            if let Some(name) = name(*audit) { selector.insert("auditSetting".into(), json!(name)); }
+            if let Some(threads) = threads { selector.insert("threads".into(), json!(threads)); }
+            if selector.is_empty() { selector.insert("workload".into(), json!("read-only")); }
+            Value::Object(selector)
+        };
+        let spec = changed(&[
+            ("/include", json!(include.iter().map(selector).collect::<Vec<_>>())),
+            ("/exclude", json!(exclude.iter().map(selector).collect::<Vec<_>>())),
+        ]);
+        let matches = |list: &[(usize, Option<Vec<i32>>)], audit: usize, threads: i32| list.iter().any(|(of, only)| {
+            (*of == audit || name(*of).is_none()) && only.as_ref().is_none_or(|only| only.contains(&threads))
+        });
+        let mut expected = BTreeSet::new();
+        for audit in 0..2 {
+            for threads in [2, 4, 8] {
+                if (include.is_empty() || matches(&include, audit, threads)) && !matches(&exclude, audit, threads) {
+                    expected.insert((audit, threads));
+                }
+            }
+        }
+        match super::select::rows(&spec) {
+            Ok(rows) => {
+                let found: BTreeSet<_> = rows.iter().flat_map(|row| row.threads.iter().map(|threads| (row.levels.audit, *threads))).collect();
+                prop_assert_eq!(found, expected);
+            }
+            Err(_) => prop_assert!(expected.is_empty()),
+        }
+    }
+}
