@@ -1,0 +1,95 @@
+//! Statements as data, and the variables that a setting wants: what is run, and how its answer is compared.
+
+/// A value bound to a statement. The server refuses a number that is sent as a string (error 1232).
+#[derive(Clone, Debug, PartialEq)]
+pub enum Bound {
+    /// A whole number.
+    Integer(i128),
+    /// A decimal number.
+    Real(f64),
+    /// Text.
+    Text(String),
+}
+
+/// One statement, as data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Statement {
+    /// SQL with at most one `?`.
+    pub sql: String,
+    /// The value for `?`.
+    pub value: Option<Bound>,
+}
+
+impl Statement {
+    /// `SET GLOBAL name = ?`; the name is one of ours or the catalogue's.
+    pub fn set(name: &str, value: Bound) -> Self {
+        Self {
+            sql: format!("SET GLOBAL {name} = ?"),
+            value: Some(value),
+        }
+    }
+}
+
+/// A global variable that a setting needs, and what it must read back as.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Name.
+    pub name: &'static str,
+    /// Value to set.
+    pub value: Bound,
+    /// Whether it is a list whose order does not matter.
+    pub set: bool,
+}
+
+impl Wanted {
+    pub(super) fn text(name: &'static str, value: &str) -> Self {
+        Self {
+            name,
+            value: Bound::Text(value.to_owned()),
+            set: false,
+        }
+    }
+    pub(super) fn list(name: &'static str, values: &[&str]) -> Self {
+        Self {
+            name,
+            value: Bound::Text(values.join(",")),
+            set: true,
+        }
+    }
+    pub(super) fn integer(name: &'static str, value: i64) -> Self {
+        Self {
+            name,
+            value: Bound::Integer(i128::from(value)),
+            set: false,
+        }
+    }
+
+    /// Whether the server's answer is this value.
+    pub(super) fn matches(&self, found: &str) -> bool {
+        match &self.value {
+            Bound::Integer(wanted) => {
+                found.parse::<i128>().is_ok_and(|f| f == *wanted)
+                    || found
+                        .parse::<f64>()
+                        .is_ok_and(|f| (f - *wanted as f64).abs() < 1e-9)
+            }
+            Bound::Real(wanted) => found.parse::<f64>().is_ok_and(|f| (f - wanted).abs() < 1e-9),
+            Bound::Text(wanted) if self.set => sorted(wanted) == sorted(found),
+            Bound::Text(wanted) => {
+                wanted.eq_ignore_ascii_case(found)
+                    || (wanted == "ON" && found == "1")
+                    || (wanted == "OFF" && found == "0")
+            }
+        }
+    }
+}
+
+fn sorted(list: &str) -> Vec<String> {
+    let mut items: Vec<String> = list
+        .split(',')
+        .map(|i| i.trim().to_ascii_uppercase())
+        .filter(|i| !i.is_empty())
+        .collect();
+    items.sort();
+    items
+}

@@ -1,0 +1,120 @@
+//! What is known of each engine, in one list. A new engine is one new file and one line in [`ENGINES`].
+
+mod layout;
+pub mod mariadb;
+
+use crds::dataset::DatasetStatus;
+use crds::parameter::Parameters;
+use crds::runner::RunOrder;
+use crds::target::{BootRequest, Engine};
+use futures::future::BoxFuture;
+
+pub use layout::{
+    CONFIGURATION_DIRECTORY, CONFIGURATION_KEY, DEFAULT_USER, LOG_DIRECTORY, Layout, ManagedServer,
+    SECRET_DIRECTORY, TEMPORARY_DIRECTORY, VOLUME,
+};
+
+use crate::access::{DatabaseAccess, DatabaseError, Login, Result};
+use crate::after::{AfterRun, Counters};
+use crate::configuration::{ConfigurationError, ConfigurationFile};
+use crate::marker::Claim;
+
+/// Every engine that can be measured.
+const ENGINES: &[&dyn EngineSupport] = &[&mariadb::MariaDb];
+
+/// What an engine must offer.
+pub trait EngineSupport: DatabaseAccess {
+    /// Which engine this is.
+    fn engine(&self) -> Engine;
+
+    /// Port of the engine unless said otherwise.
+    fn default_port(&self) -> u16;
+
+    /// How a managed server is run.
+    fn managed(&self, layout: &Layout) -> ManagedServer;
+
+    /// SQL that the server runs at every boot: the login, the marker schema.
+    fn init_sql(&self, username: &str, password: &str) -> String;
+
+    /// The complete configuration of one boot.
+    fn configuration(
+        &self,
+        layout: &Layout,
+        base: &Parameters,
+        request: Option<&BootRequest>,
+        memory_bytes: i64,
+    ) -> std::result::Result<ConfigurationFile, ConfigurationError>;
+
+    /// Parameters that a cache state needs in the configuration file.
+    fn cache_parameters(&self, state: crds::load::CacheState) -> Parameters;
+
+    /// See [`crate::Databases::claim`].
+    fn claim<'a>(&'a self, login: &'a Login, run_uid: &'a str, epoch: i64) -> BoxFuture<'a, Result<Claim>>;
+
+    /// See [`crate::Databases::begin_dataset`].
+    fn begin_dataset<'a>(
+        &'a self,
+        login: &'a Login,
+        run_uid: &'a str,
+        epoch: i64,
+    ) -> BoxFuture<'a, Result<Claim>>;
+
+    /// See [`crate::Databases::finish_dataset`].
+    fn finish_dataset<'a>(
+        &'a self,
+        login: &'a Login,
+        run: (&'a str, i64),
+        hash: &'a str,
+        tables: &'a [String],
+        rows_per_table: i64,
+    ) -> BoxFuture<'a, Result<Option<DatasetStatus>>>;
+
+    /// See [`crate::Databases::row_counts`].
+    fn row_counts<'a>(&'a self, login: &'a Login, tables: &'a [String]) -> BoxFuture<'a, Result<Vec<i64>>>;
+
+    /// See [`crate::Databases::counters`].
+    fn counters<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Counters>>;
+
+    /// See [`crate::Databases::after_run`].
+    fn after_run<'a>(
+        &'a self,
+        login: &'a Login,
+        order: &'a RunOrder,
+        before: &'a Counters,
+    ) -> BoxFuture<'a, Result<AfterRun>>;
+}
+
+/// The engine's entry in the list.
+pub fn find(engine: Engine) -> Result<&'static dyn EngineSupport> {
+    ENGINES
+        .iter()
+        .copied()
+        .find(|e| e.engine() == engine)
+        .ok_or_else(|| {
+            let known: Vec<String> = ENGINES.iter().map(|e| format!("{:?}", e.engine())).collect();
+            DatabaseError::Unsupported(format!(
+                "engine {engine:?} cannot be measured yet: this version knows {}",
+                known.join(", ")
+            ))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn engines_are_found_or_named_as_unsupported() {
+        assert_eq!(find(Engine::MariaDB).unwrap().default_port(), 3306);
+        for engine in [Engine::MySQL, Engine::PostgreSQL] {
+            let Err(error) = find(engine) else {
+                panic!("{engine:?} is not in the list");
+            };
+            let text = error.to_string();
+            assert!(
+                text.contains(&format!("{engine:?}")) && text.contains("MariaDB"),
+                "{text}"
+            );
+        }
+    }
+}

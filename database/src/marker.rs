@@ -1,0 +1,460 @@
+//! The marker schema: what data the database holds for us, who may use it now, and which server's data it is.
+//! The truth of these lives in the database, so that a cluster that forgets, or two operators, do no harm.
+
+use std::time::Duration;
+
+use crds::dataset::DatasetStatus;
+use crds::parameter::ParameterValue;
+use crds::target::Engine;
+use crds::workload::{Workload, WorkloadType};
+
+use crate::access::{DatabaseError, Result};
+use crate::configuration::{canonical_name, hex_digest};
+use crate::connection::Session;
+use crate::exclusive;
+
+/// How long a runner waits for an operator that is at the server.
+const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Name of the marker schema.
+pub const SCHEMA: &str = "benchmark_campaign";
+
+/// Statements that make the marker schema; repeating them changes nothing. The identity is drawn once, with the data.
+pub fn schema_statements() -> Vec<String> {
+    vec![
+        format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {SCHEMA}.fence (id TINYINT NOT NULL PRIMARY KEY, server_identity CHAR(36) \
+             CHARACTER SET ascii NOT NULL, holder VARCHAR(64) CHARACTER SET ascii NOT NULL, epoch BIGINT NOT NULL, \
+             started TINYINT NOT NULL, updated_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE \
+             CURRENT_TIMESTAMP(6)) ENGINE=InnoDB"
+        ),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {SCHEMA}.dataset (schema_name VARCHAR(64) NOT NULL PRIMARY KEY, hash \
+             VARCHAR(64) CHARACTER SET ascii NOT NULL, tables BIGINT NOT NULL, rows_per_table BIGINT NOT NULL, bytes \
+             BIGINT NOT NULL, made_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) ENGINE=InnoDB"
+        ),
+        format!(
+            "INSERT IGNORE INTO {SCHEMA}.fence (id, server_identity, holder, epoch, started) VALUES (1, UUID(), '', 0, 0)"
+        ),
+    ]
+}
+
+/// What a runner's claim of the fence row came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It is this start's: go on.
+    Claimed,
+    /// Another start of the same run had claimed it: measure nothing.
+    AlreadyStarted,
+    /// It is this run's, and what must be in force is not proved (any more): measure nothing.
+    NotProved,
+    /// The row belongs to another run.
+    Fenced {
+        /// UID of the run that holds it; empty where nobody ever held it.
+        holder: String,
+    },
+}
+
+/// How far the run that holds the fence row has come; the column `started`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The server is being changed, or was left in the middle of it.
+    Establishing,
+    /// Everything is in force and proved on this boot: a runner may start.
+    Proved,
+    /// A runner has started: nothing may be changed any more for this run.
+    Started,
+}
+
+impl Progress {
+    /// As the column holds it.
+    const fn column(self) -> i64 {
+        match self {
+            Self::Establishing => 0,
+            Self::Proved => 1,
+            Self::Started => 2,
+        }
+    }
+
+    fn of_column(value: i64) -> Self {
+        match value {
+            0 => Self::Establishing,
+            1 => Self::Proved,
+            _ => Self::Started,
+        }
+    }
+}
+
+/// The fence row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// Identity of the server's data.
+    pub server_identity: String,
+    /// UID of the run that holds it; empty where nobody ever held it.
+    pub holder: String,
+    /// Epoch of the holder.
+    pub epoch: i64,
+    /// How far it has come under this holder and epoch.
+    pub progress: Progress,
+}
+
+impl Fence {
+    /// Whether this run may write the row: a higher epoch takes it, the same run keeps it, everybody else is too late.
+    pub fn admits(&self, run_uid: &str, epoch: i64) -> bool {
+        epoch > self.epoch || self.is_of(run_uid, epoch)
+    }
+
+    /// Whether the row is this run's.
+    pub fn is_of(&self, run_uid: &str, epoch: i64) -> bool {
+        epoch == self.epoch && run_uid == self.holder
+    }
+
+    /// Whether a runner has started for this run: nothing may be changed any more.
+    pub fn has_started(&self, run_uid: &str, epoch: i64) -> bool {
+        self.progress == Progress::Started && self.is_of(run_uid, epoch)
+    }
+}
+
+/// Makes the marker schema where the init file could not (borrowed servers).
+pub(crate) async fn ensure_schema(session: &mut Session) -> Result<()> {
+    for statement in schema_statements() {
+        session.run("make the marker schema", &statement).await?;
+    }
+    Ok(())
+}
+
+/// Reads the fence row; `None` where there is no marker schema.
+pub(crate) async fn read_fence(session: &mut Session) -> Result<Option<Fence>> {
+    let sql = format!("SELECT server_identity, holder, epoch, started FROM {SCHEMA}.fence WHERE id = 1");
+    let rows = session
+        .rows::<(String, String, i64, i64)>("read the fence row", &sql)
+        .await;
+    Ok(absent_if_no_table(rows)?.into_iter().flatten().next().map(
+        |(server_identity, holder, epoch, started)| Fence {
+            server_identity,
+            holder,
+            epoch,
+            progress: Progress::of_column(started),
+        },
+    ))
+}
+
+/// Takes the fence row for a run, before anything is changed for it; gives the row as it is afterwards. The caller
+/// compares: the server may be changed if the row is the run's and no runner has started. What was proved before counts
+/// no more; a start is never undone.
+pub(crate) async fn take_fence(session: &mut Session, run_uid: &str, epoch: i64) -> Result<Fence> {
+    let sql = format!(
+        "UPDATE {SCHEMA}.fence SET holder = ?, epoch = ?, started = {} WHERE id = 1 AND (epoch < ? OR (holder = ? AND \
+         epoch = ? AND started <> {}))",
+        Progress::Establishing.column(),
+        Progress::Started.column()
+    );
+    session
+        .run_with(
+            "write the fence row",
+            &sql,
+            (run_uid, epoch, epoch, run_uid, epoch),
+        )
+        .await?;
+    read_fence(session)
+        .await?
+        .ok_or_else(|| DatabaseError::Statement {
+            statement: "write the fence row".to_owned(),
+            message: format!("{SCHEMA}.fence has no row 1"),
+        })
+}
+
+/// Moves the fence row of a run from one state to the next; whether it was in the first.
+async fn advance(
+    session: &mut Session,
+    doing: &str,
+    run_uid: &str,
+    epoch: i64,
+    (from, to): (Progress, Progress),
+) -> Result<bool> {
+    let sql = format!(
+        "UPDATE {SCHEMA}.fence SET started = {} WHERE id = 1 AND holder = ? AND epoch = ? AND started = {}",
+        to.column(),
+        from.column()
+    );
+    Ok(session.run_with(doing, &sql, (run_uid, epoch)).await? == 1)
+}
+
+/// Says that everything is proved: the last statement of bringing it in force. Whether the row still was the run's.
+pub(crate) async fn write_proved(session: &mut Session, run_uid: &str, epoch: i64) -> Result<bool> {
+    let step = (Progress::Establishing, Progress::Proved);
+    advance(
+        session,
+        "write the proof into the fence row",
+        run_uid,
+        epoch,
+        step,
+    )
+    .await
+}
+
+/// Claims the fence row for one start of a runner. An operator that is at the server is waited for a moment: it may be
+/// proving the same run once more.
+pub(crate) async fn claim(session: &mut Session, run_uid: &str, epoch: i64) -> Result<Claim> {
+    let locked = exclusive::lock(session, exclusive::CHANGING, CLAIM_PATIENCE).await?;
+    let step = (Progress::Proved, Progress::Started);
+    let claimed = advance(session, "claim the fence row", run_uid, epoch, step).await?;
+    if locked {
+        exclusive::release(session, exclusive::CHANGING).await;
+    }
+    if claimed {
+        return Ok(Claim::Claimed);
+    }
+    Ok(match read_fence(session).await? {
+        Some(fence) if fence.has_started(run_uid, epoch) => Claim::AlreadyStarted,
+        Some(fence) if fence.is_of(run_uid, epoch) => Claim::NotProved,
+        Some(fence) => Claim::Fenced { holder: fence.holder },
+        None => Claim::Fenced {
+            holder: String::new(),
+        },
+    })
+}
+
+/// Run at every boot of a managed server: what was proved, was proved on the boot before.
+pub(crate) fn forget_proof_statement() -> String {
+    format!(
+        "UPDATE {SCHEMA}.fence SET started = {} WHERE started = {}",
+        Progress::Establishing.column(),
+        Progress::Proved.column()
+    )
+}
+
+/// What the marker says of a schema's data; `None` where nothing was finished there.
+pub(crate) async fn read_dataset(session: &mut Session, schema: &str) -> Result<Option<DatasetStatus>> {
+    let sql =
+        format!("SELECT hash, tables, rows_per_table, bytes FROM {SCHEMA}.dataset WHERE schema_name = ?");
+    let rows = session
+        .rows_with::<(String, i64, i64, i64)>("read the dataset's marker", &sql, (schema,))
+        .await;
+    Ok(absent_if_no_table(rows)?
+        .into_iter()
+        .flatten()
+        .next()
+        .map(|(hash, tables, rows_per_table, bytes)| DatasetStatus {
+            hash,
+            tables,
+            rows_per_table,
+            bytes,
+        }))
+}
+
+/// Says what a schema holds now, if the fence row still is the run's that made it; whether it was.
+pub(crate) async fn write_dataset(
+    session: &mut Session,
+    schema: &str,
+    made: &DatasetStatus,
+    (run_uid, epoch): (&str, i64),
+) -> Result<bool> {
+    let sql = format!(
+        "REPLACE INTO {SCHEMA}.dataset (schema_name, hash, tables, rows_per_table, bytes) SELECT ?, ?, ?, ?, ? FROM \
+         {SCHEMA}.fence WHERE id = 1 AND holder = ? AND epoch = ?"
+    );
+    let values = (
+        schema,
+        &made.hash,
+        made.tables,
+        made.rows_per_table,
+        made.bytes,
+        run_uid,
+        epoch,
+    );
+    let changed = session
+        .run_with("write the dataset's marker", &sql, values)
+        .await?;
+    Ok(changed > 0)
+}
+
+/// Says that a schema holds nothing that is finished.
+pub(crate) async fn forget_dataset(session: &mut Session, schema: &str) -> Result<()> {
+    let sql = format!("DELETE FROM {SCHEMA}.dataset WHERE schema_name = ?");
+    session
+        .run_with("remove the dataset's marker", &sql, (schema,))
+        .await?;
+    Ok(())
+}
+
+/// 1146 (no such table) and 1049 (no such schema) mean that there is no marker.
+fn absent_if_no_table<T>(rows: Result<Vec<T>>) -> Result<Option<Vec<T>>> {
+    match rows {
+        Ok(rows) => Ok(Some(rows)),
+        Err(DatabaseError::Statement { message, .. })
+            if message.starts_with("error 1146") || message.starts_with("error 1049") =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Options of sysbench's bundled OLTP scripts that shape the data they prepare. `rand_*` does: it draws column `k`.
+const SHAPING: &[&str] = &[
+    "auto_inc",
+    "create_secondary",
+    "create_table_options",
+    "mysql_storage_engine",
+    "secondary",
+];
+
+/// Hash of everything that shapes a workload's data: engine, tool, who prepares it, tables, rows, shaping options.
+/// Workloads with the same hash share their data; 32 hexadecimal digits.
+pub fn dataset_hash(engine: Engine, workload: &Workload, rows_per_table: i64) -> String {
+    let mut parts: Vec<String> = vec![format!("{engine:?}"), format!("{rows_per_table}")];
+    match (workload.type_, &workload.sysbench, &workload.pgbench) {
+        (WorkloadType::Sysbench, Some(sysbench), _) => {
+            let script = sysbench.prepare_script.as_deref().unwrap_or(&sysbench.script);
+            let family = prepared_by(script);
+            parts.extend([
+                "sysbench".to_owned(),
+                family.to_owned(),
+                sysbench.tables.to_string(),
+            ]);
+            let custom = is_custom(script);
+            if custom {
+                parts.push(sysbench.lua_config_map.clone().unwrap_or_default());
+            }
+            let mut options: Vec<(String, &ParameterValue)> = sysbench
+                .options
+                .iter()
+                .map(|(name, value)| (canonical_name(name), value))
+                .filter(|(name, _)| custom || name.starts_with("rand_") || SHAPING.contains(&name.as_str()))
+                .collect();
+            options.sort();
+            parts.extend(options.iter().map(|(name, value)| format!("{name}={value}")));
+        }
+        (WorkloadType::Pgbench, _, Some(_)) => parts.push("pgbench".to_owned()),
+        _ => parts.push("none".to_owned()),
+    }
+    // A separator that no part can hold keeps ["ab", "c"] and ["a", "bc"] apart.
+    hex_digest(parts.join("\u{0}").as_bytes(), 32)
+}
+
+/// Whether a script is a file of somebody's own.
+fn is_custom(script: &str) -> bool {
+    std::path::Path::new(script)
+        .extension()
+        .is_some_and(|e| e == "lua")
+}
+
+/// Bundled scripts that share `oltp_common`'s tables; any other script prepares its own.
+fn prepared_by(script: &str) -> &str {
+    if is_custom(script) || script == "bulk_insert" {
+        script
+    } else if script.starts_with("oltp_") || script.starts_with("select_random_") {
+        "oltp_common"
+    } else {
+        script
+    }
+}
+
+/// Names of the tables that a workload uses, `sbtest1` to `sbtestN`; empty where the script alone knows.
+pub fn table_names(workload: &Workload) -> Vec<String> {
+    match &workload.sysbench {
+        Some(sysbench) if !is_custom(&sysbench.script) => {
+            (1..=sysbench.tables).map(|n| format!("sbtest{n}")).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crds::workload::Sysbench;
+
+    fn workload(script: &str, options: &[(&str, &str)]) -> Workload {
+        Workload {
+            type_: WorkloadType::Sysbench,
+            sysbench: Some(Sysbench {
+                script: script.to_owned(),
+                tables: 4,
+                options: options
+                    .iter()
+                    .map(|(n, v)| ((*n).to_owned(), (*v).into()))
+                    .collect(),
+                ..Sysbench::default()
+            }),
+            ..Workload::default()
+        }
+    }
+
+    #[test]
+    fn workloads_with_the_same_data_share_their_hash() {
+        let hash = |script: &str, options: &[(&str, &str)], rows| {
+            dataset_hash(Engine::MariaDB, &workload(script, options), rows)
+        };
+        let base = hash("oltp_read_only", &[("rand-type", "uniform")], 100);
+        assert_eq!(base.len(), 32);
+        // The same tables, read or written otherwise.
+        assert_eq!(
+            base,
+            hash(
+                "oltp_read_write",
+                &[("rand_type", "uniform"), ("skip_trx", "on")],
+                100
+            )
+        );
+        assert_eq!(
+            base,
+            hash("select_random_points", &[("rand-type", "uniform")], 100)
+        );
+        // Other tables.
+        let others = [
+            hash("oltp_read_only", &[("rand-type", "uniform")], 101),
+            hash("oltp_read_only", &[("rand-type", "pareto")], 100),
+            hash("oltp_read_only", &[], 100),
+            hash(
+                "oltp_read_only",
+                &[("rand-type", "uniform"), ("create-secondary", "off")],
+                100,
+            ),
+            hash("bulk_insert", &[("rand-type", "uniform")], 100),
+            hash("mine.lua", &[("rand-type", "uniform")], 100),
+            hash("mine.lua", &[("rand-type", "uniform"), ("anything", "1")], 100),
+            dataset_hash(
+                Engine::MySQL,
+                &workload("oltp_read_only", &[("rand-type", "uniform")]),
+                100,
+            ),
+        ];
+        let mut all: Vec<&String> = others.iter().chain([&base]).collect();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), others.len() + 1);
+    }
+
+    #[test]
+    fn the_prepare_script_decides_and_the_hash_never_changes_by_itself() {
+        let mut custom = workload("mine.lua", &[]);
+        if let Some(sysbench) = custom.sysbench.as_mut() {
+            sysbench.prepare_script = Some("oltp_common".to_owned());
+        }
+        assert_eq!(
+            dataset_hash(Engine::MariaDB, &custom, 100),
+            dataset_hash(Engine::MariaDB, &workload("oltp_insert", &[]), 100)
+        );
+        // Pinned: a hash that changes with a release would make every dataset again.
+        assert_eq!(
+            dataset_hash(Engine::MariaDB, &workload("oltp_read_only", &[]), 25_000),
+            "c7f84cda9a5adef55b507ca85d319765"
+        );
+    }
+
+    #[test]
+    fn only_a_higher_epoch_or_the_same_run_is_admitted() {
+        let fence = Fence {
+            server_identity: String::new(),
+            holder: "a".to_owned(),
+            epoch: 5,
+            progress: Progress::Started,
+        };
+        assert!(fence.has_started("a", 5) && !fence.has_started("a", 6) && !fence.has_started("b", 5));
+        assert!(fence.admits("a", 5) && fence.admits("b", 6) && fence.admits("a", 6));
+        assert!(!fence.admits("b", 5) && !fence.admits("a", 4) && !fence.admits("b", 4));
+    }
+}
