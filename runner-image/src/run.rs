@@ -1,0 +1,341 @@
+//! `runner run`: one measured run. Connect, is it the server that was proved, claim the fence row, look at the counters,
+//! ONE load generator process, look again, report.
+//! Between the first look and the second nothing of ours touches the database. It judges no validity: it reports what it
+//! saw.
+
+use std::time::Duration;
+
+use crds::runner::{AuditLogPosition, Connection, RunObservations, RunOrder, RunOutcome, RunReport};
+use database::after::START_TOLERANCE;
+use database::{AfterRun, Agent, Claim, Counters, DatabaseError, Databases, Login};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+
+use crate::load::{self, Site};
+use crate::parse::result::Interval;
+use crate::parse::{self, Capture, Command, ToolResult};
+use crate::process::{self, Finished};
+use crate::procfs::Kernel;
+use crate::report::{self, Sample, Setting};
+use crate::stop::Stop;
+
+/// Echoes whose median is the network's round trip.
+const ECHOES: usize = 200;
+/// Connects that stand in for echoes at a borrowed database. Few, because a server counts connections that end without a
+/// login and blocks a host after 100 in a row (`max_connect_errors`).
+const CONNECTS: usize = 20;
+/// How long a fresh pod may wait for its network.
+const NETWORK_LIMIT: Duration = Duration::from_secs(15);
+const NETWORK_PAUSE: Duration = Duration::from_millis(250);
+
+/// A report and the intervals from which its series is thinned.
+#[derive(Debug, Clone, Default)]
+pub struct Told {
+    /// The report, without its series.
+    pub report: RunReport,
+    /// Intervals of the window.
+    pub intervals: Vec<Interval>,
+}
+
+impl Told {
+    /// A report that holds only an outcome and a sentence.
+    pub fn only(outcome: RunOutcome, message: impl Into<String>) -> Self {
+        let report = RunReport {
+            outcome,
+            message: message.into(),
+            ..RunReport::default()
+        };
+        Self {
+            report,
+            intervals: Vec::new(),
+        }
+    }
+}
+
+/// What lies before the load.
+struct Before {
+    counters: Counters,
+    agent: Option<Agent>,
+    log: Option<AuditLogPosition>,
+    sample: Sample,
+    round_trip_nanos: Option<i64>,
+}
+
+/// Runs an order to its end; failures are part of what is told.
+pub async fn run(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Told {
+    let mut told = match measured(order, login, site, stop).await {
+        Ok(told) | Err(told) => told,
+    };
+    told.report.run_uid.clone_from(&order.run_uid);
+    told.report.epoch = order.epoch;
+    told
+}
+
+async fn measured(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Result<Told, Told> {
+    let failed = |error: &dyn std::fmt::Display| Told::only(RunOutcome::Failed, error.to_string());
+    let generator = load::generator(order.workload.type_).map_err(|error| failed(&error))?;
+    let tool =
+        parse::tool(generator.tool).ok_or_else(|| failed(&format!("{} has no parser", generator.tool)))?;
+    let invocation = (generator.run)(order, site).map_err(|error| failed(&error))?;
+
+    let before = tokio::select! {
+        before = before(order, login) => before?,
+        () = stop.requested() => return Err(Told::only(RunOutcome::Interrupted, "told to stop before the load began")),
+    };
+    tracing::info!(
+        program = invocation.program,
+        arguments = invocation.arguments.join(" "),
+        "load begins"
+    );
+    let finished = process::run(&invocation, stop.requested())
+        .await
+        .map_err(|error| failed(&error))?;
+    tracing::info!(
+        exit_code = finished.exit_code,
+        seconds = finished.elapsed.as_secs(),
+        "load ended"
+    );
+
+    let result = (tool.parse)(&Capture {
+        stdout: &finished.stdout,
+        stderr: &finished.stderr,
+        exit_code: finished.exit_code,
+        command: Command::Run,
+    });
+    if finished.interrupted {
+        // The pod is being removed: what could be asked now would be of no use and may take longer than there is time.
+        return Err(told(
+            &result,
+            &finished,
+            RunOutcome::Interrupted,
+            "told to stop during the load".to_owned(),
+        ));
+    }
+    Ok(after(order, login, &before, &result, &finished).await)
+}
+
+/// Is it the server that was proved, and is the run ours? Then the counters, the last things asked before the load.
+async fn before(order: &RunOrder, login: &Login) -> Result<Before, Told> {
+    let unavailable = |error: DatabaseError| Told::only(RunOutcome::DatabaseFailed, error.to_string());
+    let found = reached(login).await.map_err(unavailable)?;
+    if let Some(proved) = order
+        .server_started
+        .filter(|proved| (proved - found.started).abs() > START_TOLERANCE)
+    {
+        let message = format!(
+            "the server started at {}, the proof is of one started at {proved}",
+            found.started
+        );
+        return Err(Told::only(RunOutcome::BootChanged, message));
+    }
+    match Databases
+        .claim(login, &order.run_uid, order.epoch)
+        .await
+        .map_err(unavailable)?
+    {
+        Claim::Claimed => {}
+        Claim::AlreadyStarted => {
+            let message = "another start of this run had claimed the fence row: nothing was measured";
+            return Err(Told::only(RunOutcome::AlreadyStarted, message));
+        }
+        Claim::NotProved => {
+            let message =
+                "what must be in force for this run is not proved on this boot: nothing was measured";
+            return Err(Told::only(RunOutcome::Fenced, message));
+        }
+        Claim::Fenced { holder } => {
+            return Err(Told::only(
+                RunOutcome::Fenced,
+                format!("the fence row belongs to run {holder:?}"),
+            ));
+        }
+    }
+    let agent = Agent::of(login);
+    let round_trip_nanos = round_trip(agent.as_ref(), &login.connection).await;
+    let counters = Databases.counters(login).await.map_err(unavailable)?;
+    // From the log's present end on: the proof's statements and ours lie before it.
+    let log = match (&agent, &order.audit_log) {
+        (Some(agent), Some(position)) => {
+            let now = agent
+                .audit(position.offset, &position.file, None)
+                .await
+                .map_err(unavailable)?;
+            Some(AuditLogPosition {
+                file: position.file.clone(),
+                offset: now.size,
+            })
+        }
+        _ => None,
+    };
+    let sample = sample(agent.as_ref()).await;
+    Ok(Before {
+        counters,
+        agent,
+        log,
+        sample,
+        round_trip_nanos,
+    })
+}
+
+/// The counters, as soon as there is a network: that of a pod just made may come a moment after its process.
+async fn reached(login: &Login) -> Result<Counters, DatabaseError> {
+    let start = Instant::now();
+    loop {
+        match Databases.counters(login).await {
+            Err(DatabaseError::Unreachable { .. }) if start.elapsed() < NETWORK_LIMIT => {
+                tokio::time::sleep(NETWORK_PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// Everything that is asked when the load has ended. The agent first: what we ask the server is written to its log too.
+async fn after(
+    order: &RunOrder,
+    login: &Login,
+    before: &Before,
+    result: &ToolResult,
+    finished: &Finished,
+) -> Told {
+    let sample = sample(before.agent.as_ref()).await;
+    let audit = match (&before.agent, &before.log) {
+        (Some(agent), Some(log)) => agent.audit(log.offset, &log.file, None).await.map(Some),
+        _ => Ok(None),
+    };
+    let server = Databases.after_run(login, order, &before.counters).await;
+
+    let mut problems: Vec<String> = Vec::new();
+    problems.extend(audit.as_ref().err().map(ToString::to_string));
+    problems.extend(server.as_ref().err().map(ToString::to_string));
+    let kernel = Kernel::default();
+    let setting = Setting {
+        cpus: kernel.cpus_allowed("self").unwrap_or_default(),
+        limit_milli: kernel.cpu_limit_milli(),
+        round_trip_nanos: before.round_trip_nanos,
+        generator_cpu_millis: finished.cpu_millis,
+        audit: audit.ok().flatten(),
+        statement_classes: database::audit::expected_classes(order.connection.engine, &order.audit),
+    };
+    let (figures, mut observed) = report::figures(result, &setting, &before.sample, &sample);
+    observe(&mut observed, server.ok());
+
+    let (outcome, message) = if !result.acceptable {
+        problems.insert(0, report::refusal(result));
+        (RunOutcome::ToolFailed, problems.join("; "))
+    } else if let Some(short) = short_window(result, order) {
+        problems.insert(0, short);
+        (RunOutcome::ToolFailed, problems.join("; "))
+    } else if problems.is_empty() {
+        (RunOutcome::Completed, String::new())
+    } else {
+        (
+            RunOutcome::DatabaseFailed,
+            format!("after the load: {}", problems.join("; ")),
+        )
+    };
+    let mut told = told(result, finished, outcome, message);
+    told.report.result = result.acceptable.then_some(figures);
+    told.report.observed = Some(observed);
+    told
+}
+
+/// A script may end its load early, and report it without a fault.
+fn short_window(result: &ToolResult, order: &RunOrder) -> Option<String> {
+    let wanted = u64::from(order.duration_seconds) * 1_000_000;
+    let found = result.figures.window_micros.unwrap_or(0);
+    (found < wanted / 10 * 9).then(|| {
+        let (found, wanted) = (found / 1_000, wanted / 1_000);
+        format!("the window lasted {found} ms of {wanted} ms: the script ended its load early")
+    })
+}
+
+fn observe(observed: &mut RunObservations, server: Option<AfterRun>) {
+    if let Some(server) = server {
+        observed.same_boot = Some(server.same_boot);
+        observed.changed_settings = server.changed_settings;
+        observed.rows_written = Some(server.rows_written);
+        observed.audit_lost = server.audit_lost;
+    }
+}
+
+fn told(result: &ToolResult, finished: &Finished, outcome: RunOutcome, message: String) -> Told {
+    if !result.acceptable {
+        // For people who read the log; the report holds the reasons only.
+        eprintln!("{}{}", tail(&finished.stdout), tail(&finished.stderr));
+    }
+    let report = RunReport {
+        outcome,
+        message,
+        client_version: result
+            .version
+            .as_ref()
+            .map(|version| format!("{} {version}", result.tool)),
+        load_started_millis: Some(finished.started_millis),
+        load_ended_millis: Some(finished.ended_millis),
+        ..RunReport::default()
+    };
+    Told {
+        report,
+        intervals: result.series.clone(),
+    }
+}
+
+/// The last lines of a tool's output.
+pub(crate) fn tail(text: &str) -> &str {
+    let start = text.len().saturating_sub(4_096);
+    let start = (start..=text.len())
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0);
+    &text[start..]
+}
+
+/// The counters of agent, node and our own container. A figure that can't be read is absent, never a failure.
+async fn sample(agent: Option<&Agent>) -> Sample {
+    let kernel = Kernel::default();
+    let usage = match agent {
+        Some(agent) => agent.usage().await.ok(),
+        None => None,
+    };
+    let own = kernel.process_stat("self");
+    Sample {
+        at_millis: monotonic_millis(),
+        usage,
+        busy_millis: kernel.cpu_busy_millis(),
+        own_cpu_millis: own.map(|stat| stat.cpu_millis + stat.children_cpu_millis),
+        throttled_millis: kernel.throttled_millis("self"),
+    }
+}
+
+/// Milliseconds since the first call, by a clock that can't be set.
+fn monotonic_millis() -> i64 {
+    static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    i64::try_from(START.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The fastest of many round trips to the database's pod; connects where there is no agent. The fastest, because it is
+/// the path that is asked for: how long the two ends slept or waited for a core says nothing of it, and an idle
+/// processor's sleep alone makes medians of one path differ by half.
+async fn round_trip(agent: Option<&Agent>, connection: &Connection) -> Option<i64> {
+    let mut fastest = Duration::MAX;
+    if let Some(agent) = agent {
+        // The first one opens the connection.
+        agent.echo().await.ok()?;
+        for _ in 0..ECHOES {
+            fastest = fastest.min(agent.echo().await.ok()?);
+        }
+    } else {
+        for _ in 0..CONNECTS {
+            let start = Instant::now();
+            let connected = TcpStream::connect((connection.host.as_str(), connection.port))
+                .await
+                .ok()?;
+            fastest = fastest.min(start.elapsed());
+            drop(connected);
+        }
+    }
+    i64::try_from(fastest.as_nanos()).ok()
+}
+
+#[cfg(test)]
+mod tests;
