@@ -1,0 +1,177 @@
+//! Act steps that are broken on purpose, one for each invariant: if a check does not catch them, it checks nothing.
+
+use std::time::Duration;
+
+use crds::{BenchmarkCampaign, audit::AuditSetting, parameter::Parameters, run::Evidence};
+use database::{
+    DatabaseAccess, DatabaseError, EstablishOrder, Established, Login, ParameterProblem, Proof,
+    ServerIdentity,
+};
+use futures::{FutureExt, future::BoxFuture};
+use kube::{Api, api::ListParams};
+use operator::Context;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{NAMESPACE, OPERATOR, databases::Databases};
+use crate::api_server::{ApiServer, Interposer};
+
+/// Says that everything is in force and does nothing for it.
+pub(crate) struct ProvesNothing(pub(crate) Databases);
+
+impl DatabaseAccess for ProvesNothing {
+    fn identify<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<ServerIdentity, DatabaseError>> {
+        self.0.identify(login)
+    }
+
+    fn check<'a>(
+        &'a self,
+        login: &'a Login,
+        parameters: &'a [Parameters],
+        audit: &'a [AuditSetting],
+    ) -> BoxFuture<'a, Result<Vec<ParameterProblem>, DatabaseError>> {
+        self.0.check(login, parameters, audit)
+    }
+
+    fn establish<'a>(
+        &'a self,
+        login: &'a Login,
+        order: &'a EstablishOrder,
+    ) -> BoxFuture<'a, Result<Established, DatabaseError>> {
+        async move {
+            let answer = self.0.establish(login, order).await?;
+            if let Established::Ready(_) = &answer
+                && let Some(server) = self.0.lock().servers.get_mut(&login.connection.host)
+            {
+                // As if nothing had been set.
+                server.in_force = None;
+                server.proved = None;
+            }
+            Ok(match answer {
+                Established::Ready(proof) => Established::Ready(Box::new(Proof {
+                    evidence: Evidence {
+                        parameters: Vec::new(),
+                        ..proof.evidence
+                    },
+                    ..*proof
+                })),
+                other => other,
+            })
+        }
+        .boxed()
+    }
+}
+
+/// Asks the API server once a second, whatever happens.
+pub(crate) async fn ask_every_second(context: Context) {
+    let campaigns: Api<BenchmarkCampaign> = context.namespaced(NAMESPACE);
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        if let Ok(list) = campaigns.list(&ListParams::default()).await
+            && let Some(name) = list.items.into_iter().find_map(|campaign| campaign.metadata.name)
+        {
+            let _ = campaigns.get(&name).await;
+        }
+    }
+}
+
+fn ends_with(path: &str, plural: &str) -> bool {
+    path.rsplit('/').next() == Some(plural)
+}
+
+/// Makes every load's Job twice, under two names.
+pub(crate) struct SecondJob;
+
+impl Interposer for SecondJob {
+    fn intercept(&self, server: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        if method == "POST" && ends_with(path, "jobs") {
+            let mut second = body.clone();
+            second["metadata"]["name"] = json!(format!("{}-2", body["metadata"]["name"].as_str()?));
+            let mut state = server.lock();
+            let _ = state.create_by_model(OPERATOR, "batch", "jobs", NAMESPACE, second);
+        }
+        None
+    }
+}
+
+/// Believes that every Job is made without making it.
+pub(crate) struct ForgottenJob;
+
+impl Interposer for ForgottenJob {
+    fn intercept(&self, _: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        (method == "POST" && ends_with(path, "jobs") && !body.is_null()).then(|| body.clone())
+    }
+}
+
+/// Takes every node for free.
+pub(crate) struct FreeNodes;
+
+impl Interposer for FreeNodes {
+    fn intercept(&self, server: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        let lease = path.contains("/leases");
+        if !lease || !path.contains("benchmark-node-") && method != "POST" {
+            return None;
+        }
+        if method == "GET" {
+            // The lease as it is, held by nobody.
+            let state = server.lock();
+            let name = path.rsplit('/').next()?;
+            let namespace = path.split('/').nth(5)?;
+            let key = state.key("coordination.k8s.io", "leases", namespace, name);
+            let mut found = state.store.get(&key)?.value.clone();
+            found["spec"] = json!({});
+            return Some(found);
+        }
+        let mut answer = body.clone();
+        answer["metadata"]["resourceVersion"] = json!("1");
+        (method == "PUT").then_some(answer)
+    }
+}
+
+/// Writes every run down as valid.
+pub(crate) struct EverythingValid;
+
+impl Interposer for EverythingValid {
+    fn intercept(&self, _: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        if method == "PUT" && path.contains("/benchmarkruns/") && body["status"]["validity"].is_object() {
+            body["status"]["validity"] = json!({"verdict": "Valid"});
+        }
+        None
+    }
+}
+
+/// Writes a campaign's status without fitting it into its limit.
+pub(crate) struct FatStatus;
+
+impl Interposer for FatStatus {
+    fn intercept(&self, _: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        if method == "PUT" && path.contains("/benchmarkcampaigns/") {
+            let words = ["One", "Two", "Three", "Four"].map(|word| {
+                json!({
+                    "type": word, "status": "True", "reason": "Long", "message": "x".repeat(32_000),
+                    "lastTransitionTime": "2026-01-01T00:00:00Z",
+                })
+            });
+            if let Some(conditions) = body["status"]["conditions"].as_array_mut() {
+                conditions.retain(|condition| condition["reason"] != "Long");
+                conditions.extend(words);
+            }
+        }
+        None
+    }
+}
+
+/// Makes children without an owner.
+pub(crate) struct Ownerless;
+
+impl Interposer for Ownerless {
+    fn intercept(&self, _: &ApiServer, method: &str, path: &str, body: &mut Value) -> Option<Value> {
+        if method == "POST"
+            && ends_with(path, "persistentvolumeclaims")
+            && let Some(metadata) = body["metadata"].as_object_mut()
+        {
+            metadata.remove("ownerReferences");
+        }
+        None
+    }
+}
