@@ -1,0 +1,59 @@
+//! `cargo speed`: measures what the operator costs and prints a table.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use e2e::cache::Cache;
+use e2e::error::Result;
+use e2e::speed::{self, Options, Part, table};
+
+/// Measures the operator on the local node: dead time between runs, API requests, CPU time and memory, beside the targets,
+/// the shell loop and what others reach. About twelve minutes, on a machine that does nothing else.
+#[derive(Parser)]
+struct Arguments {
+    /// Print JSON instead of the table.
+    #[arg(long)]
+    json: bool,
+    /// Only these parts (may be given more than once).
+    #[arg(long, value_enum)]
+    only: Vec<Part>,
+    /// Finished runs beside which memory is read.
+    #[arg(long, default_value_t = 10_000)]
+    stored_runs: usize,
+    /// Restarts of the shell loop, half a minute each.
+    #[arg(long, default_value_t = 3)]
+    shell_restarts: u32,
+    /// Leave the campaigns and runs for a closer look.
+    #[arg(long)]
+    keep: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match measured(&arguments) {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measured(arguments: &Arguments) -> Result<String> {
+    let cache = Cache::of_user()?;
+    let options = Options {
+        only: arguments.only.clone(),
+        stored_runs: arguments.stored_runs,
+        shell_restarts: arguments.shell_restarts,
+        keep: arguments.keep,
+    };
+    let report = speed::run(&cache, &options)?;
+    if arguments.json {
+        speed::to_json(&report)
+    } else {
+        Ok(table::render(&report))
+    }
+}

@@ -1,0 +1,84 @@
+//! Root filesystems of images, made from Debian packages by mmdebstrap.
+
+use std::path::{Path, PathBuf};
+
+use crate::cache::{Cache, key};
+use crate::command::{self, system};
+use crate::error::{Error, Result};
+use crate::progress::step;
+
+/// What pods never read.
+const LEFT_OUT: [&str; 4] = [
+    "/usr/share/man/*",
+    "/usr/share/doc/*",
+    "/usr/share/locale/*",
+    "/usr/share/info/*",
+];
+
+/// Makes what the package's own installation script made for a server of its own unnecessary to carry.
+const EMPTIED: &str = r#"find "$1/var/lib/mysql" -mindepth 1 -delete 2>/dev/null || true"#;
+
+/// The tar file of a minimal Debian of this release with these packages.
+pub(super) fn filesystem(cache: &Cache, suite: &str, packages: &[&str]) -> Result<PathBuf> {
+    let include = packages.join(",");
+    let excluded = LEFT_OUT.map(|path| format!("--dpkgopt=path-exclude={path}"));
+    let mut parts = vec![suite, include.as_str(), EMPTIED];
+    parts.extend(excluded.iter().map(String::as_str));
+    let key = key(parts.into_iter().map(str::as_bytes));
+    let log = cache.log("images")?;
+    let folder = cache.build_once("roots", &format!("{suite}-{key}"), |to| {
+        step(
+            &format!("root filesystem of {suite} with {include}, about 1 min"),
+            || {
+                let mut command = system("mmdebstrap");
+                command
+                    .args(["--quiet", "--variant=minbase"])
+                    .arg(format!("--include={include}"))
+                    .args(&excluded);
+                command
+                    .arg(format!("--customize-hook={EMPTIED}"))
+                    .arg(suite)
+                    .arg(to.join("root.tar"));
+                command::run("mmdebstrap", &mut command, &log)
+            },
+        )
+    })?;
+    Ok(folder.join("root.tar"))
+}
+
+/// The release of this machine: images that carry our programs must not have an older C library than they were linked to.
+pub fn host_suite() -> Result<&'static str> {
+    let text = std::fs::read_to_string(Path::new("/etc/os-release")).unwrap_or_default();
+    suite_of(&text).ok_or_else(|| {
+        Error::Plain(
+            "images are built on Debian 12 (bookworm) or 13 (trixie) only, and /etc/os-release names another system: \
+             build them elsewhere from operator/Containerfile and runner-image/Containerfile"
+                .into(),
+        )
+    })
+}
+
+fn suite_of(os_release: &str) -> Option<&'static str> {
+    let name = os_release
+        .lines()
+        .find_map(|line| line.strip_prefix("VERSION_CODENAME="))?;
+    ["bookworm", "trixie"]
+        .into_iter()
+        .find(|suite| *suite == name.trim_matches('"'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_known_releases_are_built_on() {
+        assert_eq!(
+            suite_of("NAME=\"Debian GNU/Linux\"\nVERSION_CODENAME=bookworm\n"),
+            Some("bookworm")
+        );
+        assert_eq!(suite_of("VERSION_CODENAME=\"trixie\"\n"), Some("trixie"));
+        assert_eq!(suite_of("VERSION_CODENAME=jammy\n"), None);
+        assert_eq!(suite_of(""), None);
+    }
+}
