@@ -91,9 +91,7 @@ pub(super) async fn write_status(
     let written = timed("writing a run's status", call).await?;
     seen.run = written.clone();
     seen.view.run = run_object(&written);
-    state
-        .memory
-        .of(&seen.view.run.uid, |facts| facts.run = Some(written));
+    state.memory.written(written);
     Ok(())
 }
 

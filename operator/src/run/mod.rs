@@ -2,6 +2,7 @@
 //! While load is applied it does nothing: the end of the runner's container wakes it.
 
 mod act;
+mod ended;
 mod events;
 pub mod job;
 mod job_seen;
@@ -45,6 +46,8 @@ struct State {
     failures: backoff::Failures,
     /// Something that others may wait for was given up.
     released: mpsc::UnboundedSender<()>,
+    /// Runs with which nothing more is done.
+    done: mpsc::UnboundedSender<BenchmarkRun>,
 }
 
 impl State {
@@ -52,6 +55,12 @@ impl State {
     fn node_was_released(&self) {
         // The receiver lives as long as the controller.
         let _ = self.released.unbounded_send(());
+    }
+
+    /// Keeps nothing more of a run that has ended.
+    fn done_with(&self, run: &BenchmarkRun) {
+        self.memory.forget(&run.uid().unwrap_or_default());
+        let _ = self.done.unbounded_send(run.clone());
     }
 }
 
@@ -65,6 +74,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let (jobs, job_writer) = reflector::store();
     let (pods, pod_writer) = reflector::store();
     let (released, wake_up) = mpsc::unbounded();
+    let (done, leaving) = mpsc::unbounded();
 
     let memory = Arc::new(memory::Memory::default());
     let gone = released.clone();
@@ -78,7 +88,8 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
                 // What it held counts as free now.
                 let _ = gone.unbounded_send(());
             }
-        })
+        });
+    let run_events = ended::without_the_done(run_events, leaving, runs.clone(), memory.clone())
         .reflect(run_writer)
         .applied_objects();
     let target_events = watcher(context.watched::<BenchmarkTarget>(), page)
@@ -115,6 +126,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
         memory: memory.clone(),
         failures: backoff::Failures::default(),
         released,
+        done,
         context,
     });
     Controller::for_stream(run_events, runs)
@@ -123,7 +135,6 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
         .watches_stream(target_events, move |target| open_runs_on(&on_target, &target))
         .reconcile_on(woken)
         // Bursts of events become one look; a longer wait would add to the dead time between runs.
-        // Every finished run is looked at once after a start: 3,000 at the same time took 85 MB more.
         .with_config(
             Config::default()
                 .debounce(Duration::from_millis(10))
@@ -168,13 +179,6 @@ fn open_runs_on(runs: &Store<BenchmarkRun>, target: &BenchmarkTarget) -> Vec<Obj
 async fn reconcile(run: Arc<BenchmarkRun>, state: Arc<State>) -> Result<Requeue> {
     state.context.metrics.reconciles.get_or_create(&KIND).inc();
     let uid = run.uid().ok_or(Error::Incomplete("the run", "UID"))?;
-    if step(&run) == Step::Finished
-        && !state.memory.knows(&uid)
-        && run.labels().contains_key(crds::names::LABEL_CAMPAIGN)
-    {
-        // Ended before this process began, and holding nothing: most of a big campaign's runs.
-        return Ok(Requeue::await_change());
-    }
     let ready = state.targets.wait_until_ready().now_or_never().is_some()
         && state.jobs.wait_until_ready().now_or_never().is_some()
         && state.pods.wait_until_ready().now_or_never().is_some();
@@ -194,7 +198,7 @@ async fn reconcile(run: Arc<BenchmarkRun>, state: Arc<State>) -> Result<Requeue>
             state.failures.succeeded(&uid);
             if step(&run) == Step::Finished {
                 // The watch has caught up with the end: nothing more is written.
-                state.memory.forget(&uid);
+                state.done_with(&run);
             }
             return Ok(plan.requeue.map_or_else(Requeue::await_change, Requeue::requeue));
         };

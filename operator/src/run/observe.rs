@@ -10,6 +10,7 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource as _, ResourceExt as _};
 
 use super::State;
+use super::ended;
 use super::job_seen::job_view;
 use crate::context::Result;
 use crate::newer::newer;
@@ -137,14 +138,15 @@ async fn last_run_ended(state: &State, target: &BenchmarkTarget, run: &Benchmark
         return Ok(true);
     };
     let namespace = target.namespace().unwrap_or_default();
-    let key = ObjectRef::<BenchmarkRun>::new(&last.name).within(&namespace);
-    if let Some(seen) = state
-        .runs
-        .get(&key)
-        .filter(|seen| seen.uid().as_deref() == Some(last.uid.as_str()))
-    {
-        return Ok(seen.status.as_ref().is_some_and(|s| s.step == Step::Finished));
+    if state.memory.ended_last(&namespace, &target.name_any(), &last.uid) {
+        return Ok(true);
     }
+    let key = ObjectRef::<BenchmarkRun>::new(&last.name).within(&namespace);
+    let there = state.runs.get(&key);
+    if there.is_some_and(|run| run.uid().as_ref() == Some(&last.uid) && !ended::has_ended(&run)) {
+        return Ok(false);
+    }
+    // Ended before this process began, or gone.
     let last = node_lease::Holder {
         namespace,
         name: last.name.clone(),
