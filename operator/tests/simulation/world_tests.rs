@@ -1,6 +1,14 @@
 //! The real controllers under every fault: each test makes worlds and asks whether the invariants held in them.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeSet,
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use crate::{
     api_server::Interposer,
@@ -18,12 +26,24 @@ use crate::{
 /// Virtual time that a small campaign may take, faults included.
 const LIMIT: Duration = Duration::from_secs(3 * 3_600);
 
-/// Seeds of a test; more of them with SIMULATION_SEEDS.
-fn seeds(default: u64) -> std::ops::Range<u64> {
+/// Tries a test's seeds, as many at a time as there are cores; more of them with `SIMULATION_SEEDS`.
+fn for_seeds(default: u64, test: impl Fn(u64) + Sync) {
     let count = std::env::var("SIMULATION_SEEDS")
         .ok()
-        .and_then(|text| text.parse().ok());
-    0..count.unwrap_or(default)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(default);
+    let next = AtomicU64::new(0);
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    // A failed seed ends its thread, and the scope with a panic; the others go on meanwhile.
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                while let Some(seed) = Some(next.fetch_add(1, Relaxed)).filter(|seed| *seed < count) {
+                    test(seed);
+                }
+            });
+        }
+    });
 }
 
 /// Entries of the record that a failed test prints.
@@ -70,7 +90,7 @@ fn a_campaign_in_a_calm_world_breaks_no_invariant() {
 
 #[test]
 fn no_storm_of_faults_breaks_an_invariant() {
-    for seed in seeds(8) {
+    for_seeds(120, |seed| {
         simulate(async {
             let mut world = small_campaign(Setup::stormy(seed), 2).await;
             assert_none(&world, seed, &invariants::always(&world));
@@ -79,7 +99,7 @@ fn no_storm_of_faults_breaks_an_invariant() {
             let late = invariants::quiet_when_done(&mut world).await;
             assert_none(&world, seed, &late);
         });
-    }
+    });
 }
 
 /// Crashes after every write whose number leaves this rest when divided by 4: four tests share the work.
@@ -137,7 +157,7 @@ fn measured(world: &World) -> BTreeSet<i64> {
 
 #[test]
 fn an_operator_that_is_killed_again_and_again_still_ends() {
-    for seed in seeds(3) {
+    for_seeds(12, |seed| {
         simulate(async {
             let mut world = World::new(Setup::stormy(seed)).await;
             world.start();
@@ -149,12 +169,12 @@ fn an_operator_that_is_killed_again_and_again_still_ends() {
             world.run_until_finished(LIMIT).await;
             assert_none(&world, seed, &invariants::always(&world));
         });
-    }
+    });
 }
 
 #[test]
 fn two_operators_that_both_think_they_lead_break_no_invariant() {
-    for seed in seeds(20) {
+    for_seeds(80, |seed| {
         simulate(async {
             let setup = Setup {
                 operators: 2,
@@ -163,7 +183,7 @@ fn two_operators_that_both_think_they_lead_break_no_invariant() {
             let world = small_campaign(setup, 2).await;
             assert_none(&world, seed, &invariants::always(&world));
         });
-    }
+    });
 }
 
 /// Long loads and slow statements: one that comes late comes in the middle of a load.
@@ -190,10 +210,10 @@ fn two_operators_at_a_slow_server(seed: u64, ignores_lock: bool) -> Vec<Violatio
 
 #[test]
 fn a_late_statement_of_another_operator_meets_no_load() {
-    for seed in seeds(10) {
+    for_seeds(10, |seed| {
         let violations = two_operators_at_a_slow_server(seed, false);
         assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
-    }
+    });
 }
 
 #[test]
@@ -227,7 +247,7 @@ fn of_two_operators_with_a_lease_the_second_takes_over() {
 
 #[test]
 fn two_campaigns_on_one_node_take_turns() {
-    for seed in seeds(3) {
+    for_seeds(12, |seed| {
         simulate(async {
             let mut world = World::new(Setup::stormy(seed)).await;
             world.start();
@@ -236,12 +256,12 @@ fn two_campaigns_on_one_node_take_turns() {
             world.run_until_finished(LIMIT).await;
             assert_none(&world, seed, &invariants::always(&world));
         });
-    }
+    });
 }
 
 #[test]
 fn a_campaign_deleted_at_any_time_leaves_nothing() {
-    for seed in seeds(6) {
+    for_seeds(12, |seed| {
         simulate(async {
             let mut world = World::new(Setup::calm(seed)).await;
             world.start();
@@ -251,7 +271,7 @@ fn a_campaign_deleted_at_any_time_leaves_nothing() {
             world.pass(Duration::from_secs(1_800)).await;
             assert_none(&world, seed, &invariants::nothing_left(&world));
         });
-    }
+    });
 }
 
 #[test]
@@ -262,9 +282,9 @@ fn the_same_seed_gives_the_same_history() {
             world.server.lock().record.hash()
         })
     };
-    for seed in seeds(3) {
+    for_seeds(3, |seed| {
         assert_eq!(history(seed), history(seed), "seed {seed}");
-    }
+    });
 }
 
 /// Runs a broken world; the invariants must be among the violations.
