@@ -59,6 +59,8 @@ pub enum Action {
     TakeTarget(Box<BenchmarkTargetStatus>),
     /// Ask for another boot: write this status over the one that was read.
     RequestBoot(Box<BenchmarkTargetStatus>),
+    /// Say in the target what data it holds: write this status over the one that was read.
+    RecordDataset(Box<BenchmarkTargetStatus>),
     /// Give the target up: write this status over the one that was read.
     ReleaseTarget(Box<BenchmarkTargetStatus>),
     /// Bring everything wanted in force on this boot and prove it.

@@ -348,6 +348,7 @@ impl Planner<'_> {
             configuration_hash: pod.configuration_hash.clone(),
             address: pod.address.clone().unwrap_or_default(),
             pod_uid: Some(pod.uid.clone()),
+            image_id: pod.image_id.clone(),
             started_at: Some(Time(started)),
             clean_shutdown: server.clean_shutdown,
         });

@@ -187,7 +187,9 @@ impl World {
                 );
                 *target(&mut self.view) = *status;
             }
-            Action::RequestBoot(status) | Action::ReleaseTarget(status) => *target(&mut self.view) = *status,
+            Action::RequestBoot(status) | Action::RecordDataset(status) | Action::ReleaseTarget(status) => {
+                *target(&mut self.view) = *status
+            }
             Action::Establish { boot_identity } => {
                 prop_assert_ne!(
                     self.view.run.status.step,

@@ -133,6 +133,11 @@ impl Planner<'_> {
 
     /// Everything is in force: that goes into the status, and only then the Job is made.
     fn proved(&mut self, target: &TargetSeen, boot: &Boot, proven: &Proven) -> Decision {
+        if target.status.dataset != proven.evidence.dataset {
+            let mut status = target.status.clone();
+            status.dataset.clone_from(&proven.evidence.dataset);
+            return act(Action::RecordDataset(Box::new(status)));
+        }
         let mut evidence = proven.evidence.clone();
         evidence.boot_identity.clone_from(&boot.identity);
         evidence.proved_at = Some(Time(self.now));
@@ -145,6 +150,7 @@ impl Planner<'_> {
         if environment.server_version.is_none() {
             environment.server_version.clone_from(&target.status.version);
         }
+        environment.database_image_id.clone_from(&boot.image_id);
         if environment.database_node.is_none() {
             environment.database_node.clone_from(&target.status.node);
         }

@@ -30,6 +30,8 @@ pub struct PodView {
     pub unschedulable: Option<String>,
     /// Why the pod as a whole has ended (evicted, lost).
     pub failed: Option<Problem>,
+    /// Image digest of the server's container, once it is known.
+    pub image_id: Option<String>,
     /// The container that makes the data directory.
     pub init: ContainerState,
     /// The server's container.

@@ -60,6 +60,7 @@ pub(super) fn running(uid: &str, container: &str) -> PodView {
         address: Some("198.19.0.7".into()),
         unschedulable: None,
         failed: None,
+        image_id: Some("sha256:server".into()),
         init: ContainerState::Ended(Exit::default()),
         database: ContainerState::Running {
             id: container.into(),

@@ -52,6 +52,9 @@ pub(super) async fn act(state: &State, seen: &mut Observed, action: Action) -> R
         Action::ReleaseNode { node: _ } => release_node(state, seen).await,
         Action::TakeTarget(status) => write_target(state, seen, "taking a target", *status).await,
         Action::RequestBoot(status) => write_target(state, seen, "asking for a boot", *status).await,
+        Action::RecordDataset(status) => {
+            write_target(state, seen, "recording what data a target holds", *status).await
+        }
         Action::ReleaseTarget(status) => write_target(state, seen, "giving a target up", *status).await,
         Action::Establish { boot_identity } => establish(state, seen, boot_identity).await,
         Action::CreatePrepareJob { name, order } => {

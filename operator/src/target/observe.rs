@@ -199,6 +199,11 @@ pub(super) fn pod_view(pod: &Pod, managed: Option<&Managed>, wanted_hash: Option
         address: status.and_then(|s| s.pod_ip.clone()).filter(|ip| !ip.is_empty()),
         unschedulable,
         failed,
+        image_id: main
+            .iter()
+            .find(|s| s.name == CONTAINER_DATABASE)
+            .map(|s| s.image_id.clone())
+            .filter(|id| !id.is_empty()),
         init: container(init, CONTAINER_INIT),
         database: container(main, CONTAINER_DATABASE),
         agent: container(main, CONTAINER_AGENT),

@@ -1,5 +1,7 @@
 //! Waiting, restarting, making data, proving.
 
+use crds::dataset::DatasetStatus;
+
 use super::*;
 
 #[test]
@@ -68,6 +70,34 @@ fn data_is_made_and_then_measured_on_a_fresh_boot() {
     view.prepare = ended(serde_json::to_string(&failed).unwrap(), 1);
     settle(&mut view, 90);
     assert_eq!(reason(&view), "PrepareFailed");
+}
+
+#[test]
+fn what_a_proof_found_is_told_by_target_and_run() {
+    let mut view = taken(true);
+    target(&mut view).boot = Some(Boot {
+        image_id: Some("sha256:server".into()),
+        ..boot(1, "p1/c1")
+    });
+    let data = DatasetStatus {
+        hash: "shape".into(),
+        tables: 2,
+        ..DatasetStatus::default()
+    };
+    let Establishment::Ready(mut proof) = proven("p1/c1") else {
+        panic!("a proof");
+    };
+    proof.evidence.dataset = Some(data.clone());
+    view.established = Some(Establishment::Ready(proof));
+    let Some(Action::RecordDataset(status)) = settle(&mut view, 5) else {
+        panic!("the target does not say what it holds");
+    };
+    assert_eq!(status.dataset, Some(data));
+    *target(&mut view) = *status;
+    // Said once.
+    assert!(matches!(settle(&mut view, 6), Some(Action::CreateJob { .. })));
+    let environment = view.run.status.environment.unwrap();
+    assert_eq!(environment.database_image_id.as_deref(), Some("sha256:server"));
 }
 
 #[rstest]
