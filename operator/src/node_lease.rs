@@ -122,9 +122,17 @@ pub async fn take(context: &Context, node: &str, run: &Holder) -> Result<(NodeLe
         if holder.uid == run.uid {
             return Ok((NodeLease::Ours, Some(current)));
         }
-        if !ended(context, &holder).await? {
-            let who = format!("run {} of namespace {}", holder.name, holder.namespace);
-            return Ok((NodeLease::Other(who), None));
+        let who = format!("run {} of namespace {}", holder.name, holder.namespace);
+        match ended(context, &holder).await {
+            Ok(true) => {}
+            Ok(false) => return Ok((NodeLease::Other(who), None)),
+            Err(Error::Kube {
+                source: kube::Error::Api(status),
+                ..
+            }) if status.code == 403 => {
+                return Ok((NodeLease::Other(out_of_sight(context, &who, &current)), None));
+            }
+            Err(error) => return Err(error),
         }
     }
     let wanted = claim(context, node, run, Some(&current));
@@ -134,6 +142,15 @@ pub async fn take(context: &Context, node: &str, run: &Holder) -> Result<(NodeLe
     )
     .await?;
     Ok((NodeLease::Ours, Some(taken)))
+}
+
+/// What a person can do about a holder in a namespace that was watched once and is no more.
+fn out_of_sight(context: &Context, who: &str, lease: &Lease) -> String {
+    format!(
+        "{who} (which this operator may not look into: if nothing is measured there, delete lease {} of namespace {})",
+        lease.name_any(),
+        context.settings.operator_namespace
+    )
 }
 
 /// Gives up a lease that was taken. If somebody took it over since, that is as good.

@@ -78,9 +78,9 @@ impl Memory {
         }
     }
 
-    /// Forgets a run.
-    pub(super) fn forget(&self, uid: &str) {
-        lock(&self.runs).remove(uid);
+    /// Forgets a run; what was remembered of it.
+    pub(super) fn forget(&self, uid: &str) -> Option<Facts> {
+        lock(&self.runs).remove(uid)
     }
 }
 

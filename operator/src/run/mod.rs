@@ -20,6 +20,7 @@ use crds::{BenchmarkRun, BenchmarkTarget};
 use futures::channel::mpsc;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
 use kube::runtime::controller::{Action as Requeue, Config, Controller};
@@ -28,7 +29,7 @@ use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 
 use crate::context::{Context, Error, Result};
 use crate::metrics::{Kind, Outcome};
-use crate::{Shutdown, backoff};
+use crate::{Shutdown, backoff, node_lease};
 
 const KIND: Kind = Kind { kind: "BenchmarkRun" };
 
@@ -79,16 +80,21 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let memory = Arc::new(memory::Memory::default());
     let gone = released.clone();
     let remembered = memory.clone();
+    let (orphan, orphaned) = mpsc::unbounded();
     let run_events = watcher(context.watched::<BenchmarkRun>(), page.clone())
         .default_backoff()
         .modify(projection::of_run)
         .inspect_ok(move |event| {
             if let watcher::Event::Delete(run) = event {
-                remembered.forget(&run.uid().unwrap_or_default());
+                let facts = remembered.forget(&run.uid().unwrap_or_default());
+                if let Some(lease) = facts.and_then(|facts| facts.lease) {
+                    let _ = orphan.unbounded_send(lease);
+                }
                 // What it held counts as free now.
                 let _ = gone.unbounded_send(());
             }
         });
+    let releasing = give_up_leases(context.clone(), orphaned);
     let run_events = ended::without_the_done(run_events, leaving, runs.clone(), memory.clone())
         .reflect(run_writer)
         .applied_objects();
@@ -129,7 +135,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
         done,
         context,
     });
-    Controller::for_stream(run_events, runs)
+    let controller = Controller::for_stream(run_events, runs)
         .owns_stream(job_events)
         .watches_stream(pod_events, run_of_pod)
         .watches_stream(target_events, move |target| open_runs_on(&on_target, &target))
@@ -147,8 +153,23 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
                 tracing::debug!(%error, "run controller");
             }
             std::future::ready(())
-        })
-        .await;
+        });
+    tokio::select! {
+        () = controller => {}
+        () = releasing => {}
+    }
+}
+
+/// Gives up the leases of runs that were deleted while they held one. Where that fails, the next run on the node takes
+/// it over, because its holder is gone.
+/// Never ends by itself: the controller does.
+async fn give_up_leases(context: Context, mut orphaned: mpsc::UnboundedReceiver<Lease>) {
+    while let Some(lease) = orphaned.next().await {
+        if let Err(error) = node_lease::release(&context, &lease).await {
+            tracing::warn!(lease = %lease.name_any(), %error, "kept by a run that is gone");
+        }
+    }
+    std::future::pending().await
 }
 
 fn step(run: &BenchmarkRun) -> Step {
@@ -215,6 +236,7 @@ fn action_name(action: &run_planner::Action) -> &'static str {
         Action::ReleaseNode { .. } => "release the node",
         Action::TakeTarget(_) => "take the target",
         Action::RequestBoot(_) => "request a boot",
+        Action::RecordDataset(_) => "record the data",
         Action::ReleaseTarget(_) => "release the target",
         Action::Establish { .. } => "establish",
         Action::CreatePrepareJob { .. } => "create the prepare Job",

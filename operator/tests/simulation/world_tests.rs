@@ -260,6 +260,20 @@ fn two_campaigns_on_one_node_take_turns() {
 }
 
 #[test]
+fn a_node_that_is_held_out_of_sight_is_waited_for_in_words() {
+    simulate(async {
+        let mut world = World::new(interposed(broken::HeldOutOfSight)).await;
+        world.start();
+        world.apply(&campaign("audit", "node-a", &[2], 1)).await;
+        world.pass(Duration::from_secs(120)).await;
+        let waiting = world.stored("benchmarkruns")[0]["status"]["waitingFor"].to_string();
+        for word in ["lost", "elsewhere", "delete lease benchmark-node-"] {
+            assert!(waiting.contains(word), "`{word}` is not in {waiting}");
+        }
+    });
+}
+
+#[test]
 fn a_campaign_deleted_at_any_time_leaves_nothing() {
     for_seeds(12, |seed| {
         simulate(async {

@@ -287,7 +287,9 @@ impl ApiServer {
             let mut object = serde_json::from_slice(&body).unwrap_or(Value::Null);
             let method = parts.method.as_str();
             if let Some(answer) = interposer.intercept(self, method, parts.uri.path(), &mut object) {
-                return Ok(json_response(200, answer.to_string()));
+                // A failure brings its code along.
+                let code = answer["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+                return Ok(json_response(code.unwrap_or(200), answer.to_string()));
             }
             if !object.is_null() {
                 body = object.to_string().into_bytes();

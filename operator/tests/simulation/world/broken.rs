@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crds::names::LABEL_RUN;
 use crds::{BenchmarkCampaign, audit::AuditSetting, parameter::Parameters, run::Evidence};
 use database::{
     DatabaseAccess, DatabaseError, EstablishOrder, Established, Login, ParameterProblem, Proof,
@@ -125,6 +126,28 @@ impl Interposer for FreeNodes {
         let mut answer = body.clone();
         answer["metadata"]["resourceVersion"] = json!("1");
         (method == "PUT").then_some(answer)
+    }
+}
+
+/// A node that was last taken for a run in a namespace that the operator may not look into any more.
+pub(crate) struct HeldOutOfSight;
+
+impl Interposer for HeldOutOfSight {
+    fn intercept(&self, _: &ApiServer, method: &str, path: &str, _: &mut Value) -> Option<Value> {
+        let name = path.rsplit('/').next()?;
+        if method == "GET" && name.starts_with("benchmark-node-") {
+            return Some(json!({
+                "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+                "metadata": {"name": name, "resourceVersion": "1", "annotations": {LABEL_RUN: "elsewhere/lost"}},
+                "spec": {"holderIdentity": "uid-of-lost"},
+            }));
+        }
+        (method == "GET" && path.contains("/namespaces/elsewhere/")).then(|| {
+            json!({
+                "apiVersion": "v1", "kind": "Status", "status": "Failure", "code": 403, "reason": "Forbidden",
+                "message": "benchmarkruns \"lost\" is forbidden",
+            })
+        })
     }
 }
 

@@ -292,10 +292,14 @@ pub(crate) async fn quiet_when_done(world: &mut World) -> Vec<Violation> {
     violations
 }
 
-/// Some minutes after the deletion of all campaigns: nothing of theirs is there.
+/// Some minutes after the deletion of all campaigns: nothing of theirs is there, and no node is held.
 pub(crate) fn nothing_left(world: &World) -> Vec<Violation> {
+    let held = world.held_nodes().into_iter().map(|name| {
+        let text = format!("Lease {name} is held");
+        (Invariant::NothingLeft, text)
+    });
     let state = world.server.lock();
-    state
+    let left = state
         .store
         .in_namespace(super::NAMESPACE)
         .into_iter()
@@ -303,6 +307,6 @@ pub(crate) fn nothing_left(world: &World) -> Vec<Violation> {
         .map(|key| {
             let text = format!("{} {} is left", state.kinds.get(key.resource).kind, key.name);
             (Invariant::NothingLeft, text)
-        })
-        .collect()
+        });
+    left.chain(held).collect()
 }

@@ -294,6 +294,21 @@ impl World {
         self.each(plural, Value::clone)
     }
 
+    /// Leases of nodes that somebody holds.
+    pub(crate) fn held_nodes(&self) -> Vec<String> {
+        let state = self.server.lock();
+        let key = state.key("coordination.k8s.io", "leases", OPERATOR_NAMESPACE, "");
+        state
+            .store
+            .list(key.resource, Some(OPERATOR_NAMESPACE))
+            .filter(|(key, lease)| {
+                let holder = lease.value["spec"]["holderIdentity"].as_str().unwrap_or_default();
+                key.name.starts_with("benchmark-node-") && !holder.is_empty()
+            })
+            .map(|(key, _)| key.name.clone())
+            .collect()
+    }
+
     /// The last entries of the record, for messages of failed tests.
     pub(crate) fn story(&self, last: usize) -> String {
         let state = self.server.lock();
