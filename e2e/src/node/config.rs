@@ -99,11 +99,12 @@ volumePluginDir: "{state}/kubelet/plugins"
 podLogsDir: "{state}/pod-logs"
 address: "{NODE_ADDRESS}"
 healthzBindAddress: 127.0.0.1
-# A Guaranteed pod that asks for whole CPUs gets cores of its own. Half a CPU kept for the system makes core 0 the shared
-# one and leaves 0.5 CPU on a two-core machine for the load generator; `reservedSystemCPUs` would keep a whole one.
+# A Guaranteed pod that asks for whole CPUs gets cores of its own. A part of a CPU kept for the system makes core 0 the
+# shared one; `reservedSystemCPUs` would keep a whole one. What is left beside a database is enough for two load generators:
+# one that has just ended counts until its pod is gone, and the next one would wait for the scheduler to try again.
 cpuManagerPolicy: static
 cpuManagerReconcilePeriod: 1s
-systemReserved: {{cpu: 500m}}
+systemReserved: {{cpu: 300m}}
 "#
     )
 }
