@@ -188,7 +188,7 @@ impl World {
                 *target(&mut self.view) = *status;
             }
             Action::RequestBoot(status) | Action::RecordDataset(status) | Action::ReleaseTarget(status) => {
-                *target(&mut self.view) = *status
+                *target(&mut self.view) = *status;
             }
             Action::Establish { boot_identity } => {
                 prop_assert_ne!(

@@ -19,9 +19,10 @@ use crate::progress::step;
 /// Seconds of warm-up and window: as short as they may be, since the time between is what counts.
 const WARMUP_SECONDS: u64 = 1;
 const WINDOW_SECONDS: u64 = 4;
-/// The long run: the operator is looked at in the middle of its window.
-const LONG_WINDOW_SECONDS: u64 = 30;
-const LOOK_SECONDS: u64 = 20;
+/// The long run: the operator is looked at in the middle of its window. Watches are opened anew every 290 s, all of them
+/// within moments: a shorter look would see either none or all of it.
+const LONG_WINDOW_SECONDS: u64 = 310;
+const LOOK_SECONDS: u64 = 290;
 /// After the first sign of the load generator's container: its start and the first transactions are over.
 const LOOK_AFTER: Duration = Duration::from_secs(4);
 
@@ -116,15 +117,19 @@ pub fn quiet(testbed: &Testbed, operator: &Operator) -> Result<Quiet> {
     remove(testbed, "quiet")?;
     let watching = Watching::start(&testbed.cluster, NAMESPACE)?;
     testbed.apply("applying the campaign", &manifest)?;
-    step("waiting for a measured window", || {
+    // Runs of an earlier campaign may still be there: only one that has just begun counts.
+    let measured = step("waiting for a measured window", || {
         let deadline = Instant::now() + Duration::from_mins(5);
         let measuring = |timeline: &super::timeline::Timeline| {
-            timeline
-                .runs
-                .values()
-                .any(|run| run.pod_running.is_some() && run.reported.is_none())
+            let of_it =
+                |run: &super::timeline::RunMoments| run.pod_running.is_some() && run.reported.is_none();
+            let found = timeline.runs.iter().find(|(_, run)| of_it(run));
+            found.map(|(name, _)| name.clone())
         };
-        while !watching.look(measuring) {
+        loop {
+            if let Some(name) = watching.look(measuring) {
+                return Ok(name);
+            }
             if Instant::now() > deadline {
                 return Err(Error::Timeout {
                     what: "a run that is measured".into(),
@@ -137,7 +142,6 @@ pub fn quiet(testbed: &Testbed, operator: &Operator) -> Result<Quiet> {
             }
             sleep(Duration::from_millis(200));
         }
-        Ok(())
     })?;
     sleep(LOOK_AFTER);
     let before = testbed.requests(operator)?;
@@ -151,10 +155,8 @@ pub fn quiet(testbed: &Testbed, operator: &Operator) -> Result<Quiet> {
     let (seconds, cpu_after) = (start.elapsed().as_secs_f64(), operator.process.cpu()?);
     let requests = testbed.requests(operator)?.since(&before);
     let still = watching.look(|timeline| {
-        timeline
-            .runs
-            .values()
-            .all(|run| run.reported.is_none() || run.load_ended.is_none())
+        let run = timeline.runs.get(&measured);
+        run.is_some_and(|run| run.reported.is_none())
     });
     if !still {
         return Err(Error::Plain(

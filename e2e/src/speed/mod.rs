@@ -76,6 +76,17 @@ pub struct Report {
     pub shell_loop: Option<shell_loop::ShellLoop>,
     /// Memory beside many finished runs.
     pub stored: Option<stored::Stored>,
+    /// Why figures are missing: what was measured before is not lost with them.
+    pub failures: Vec<String>,
+}
+
+impl Report {
+    /// The result of one part, or a line that says why there is none.
+    fn of<T>(&mut self, part: Part, measured: Result<T>) -> Option<T> {
+        measured
+            .map_err(|error| self.failures.push(format!("{part:?}: {error}")))
+            .ok()
+    }
 }
 
 /// Measures.
@@ -96,20 +107,23 @@ fn measure(testbed: &Testbed, options: &Options) -> Result<Report> {
     install::namespace(&testbed.cluster, NAMESPACE)?;
     let operator = testbed.install(NAMESPACE)?;
     if options.wants(Part::Campaign) {
-        report.idle = Some(step("the operator at rest", || {
+        let idle = step("the operator at rest", || {
             sleep(IDLE);
             operator.process.memory()
-        })?);
-        report.between = Some(campaign::between(testbed, &operator)?);
+        });
+        report.idle = report.of(Part::Campaign, idle);
+        report.between = report.of(Part::Campaign, campaign::between(testbed, &operator));
     }
     if options.wants(Part::Quiet) {
-        report.quiet = Some(campaign::quiet(testbed, &operator)?);
+        report.quiet = report.of(Part::Quiet, campaign::quiet(testbed, &operator));
     }
     if options.wants(Part::ShellLoop) {
-        report.shell_loop = Some(shell_loop::run(testbed, options.shell_restarts)?);
+        let measured = shell_loop::run(testbed, options.shell_restarts);
+        report.shell_loop = report.of(Part::ShellLoop, measured);
     }
     if options.wants(Part::Stored) {
-        report.stored = Some(stored::measure(testbed, options.stored_runs, SEED)?);
+        let measured = stored::measure(testbed, options.stored_runs, SEED);
+        report.stored = report.of(Part::Stored, measured);
     }
     Ok(report)
 }

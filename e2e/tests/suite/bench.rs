@@ -1,6 +1,7 @@
 //! The cluster under test, made ready once for the whole suite, and the few things that tests do with it. Everything
 //! goes through kubectl, as a user's hands would.
 
+use std::collections::BTreeSet;
 use std::process::Output;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -157,7 +158,10 @@ impl Bench {
 
     /// Removes what earlier tests left, also those that failed: a database of theirs would keep its core.
     pub(crate) fn clear(&self) {
-        for namespace in NAMESPACES.iter().filter(|name| name.starts_with("e2e-")) {
+        let all = "bc,br,bt,jobs,pods,persistentvolumeclaims";
+        let used = self.kubectl(&["get", all, "-A", "-o", "jsonpath={.items[*].metadata.namespace}"]);
+        let used: BTreeSet<&str> = used.split_whitespace().collect();
+        for namespace in used.into_iter().filter(|name| name.starts_with("e2e-")) {
             self.kubectl(&[
                 "delete",
                 "bc,br,bt,jobs,pods",

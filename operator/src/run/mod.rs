@@ -169,7 +169,7 @@ async fn give_up_leases(context: Context, mut orphaned: mpsc::UnboundedReceiver<
             tracing::warn!(lease = %lease.name_any(), %error, "kept by a run that is gone");
         }
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn step(run: &BenchmarkRun) -> Step {

@@ -52,6 +52,7 @@ fn report() -> Report {
             median_millis: 31_300,
         }),
         stored: None,
+        failures: Vec::new(),
     }
 }
 
