@@ -10,6 +10,7 @@ pub mod drain;
 pub mod holder;
 pub mod http;
 pub mod leader;
+mod listing;
 pub mod login;
 pub mod metrics;
 mod newer;

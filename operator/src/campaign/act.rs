@@ -56,11 +56,12 @@ async fn write_status(state: &State, campaign: &BenchmarkCampaign, plan: &Campai
         .namespaced::<BenchmarkCampaign>(&namespace(campaign));
     let name = campaign.name_any();
     let parameters = PostParams::default();
-    timed(
+    let written = timed(
         "writing the campaign's status",
         api.replace_status(&name, &parameters, &wanted),
     )
     .await?;
+    state.memory.written(written);
     Ok(())
 }
 

@@ -1,14 +1,26 @@
 //! What the controller remembers of a campaign between two looks and may lose with a crash: checks of targets (asked
-//! for again) and names in the way (found again at the next create).
+//! for again), names in the way (found again at the next create), and the campaign as it was last written (the watch
+//! delivers it later).
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use campaign::campaign_planner::Obstacle;
+use crds::BenchmarkCampaign;
+use kube::ResourceExt as _;
+
+use crate::newer::newer;
 
 /// Remembered facts by the campaign's UID.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<HashMap<String, Facts>>);
+pub(super) struct Memory {
+    facts: Mutex<HashMap<String, Facts>>,
+    written: Mutex<HashMap<String, BenchmarkCampaign>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// What is remembered of one campaign.
 #[derive(Clone, Debug, Default)]
@@ -21,13 +33,26 @@ pub(super) struct Facts {
 }
 
 impl Memory {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Facts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Takes in the answer to a write of ours.
+    pub(super) fn written(&self, campaign: BenchmarkCampaign) {
+        let uid = campaign.uid().unwrap_or_default();
+        lock(&self.written).insert(uid, campaign);
+    }
+
+    /// The campaign as it is known best. What was written is forgotten once the watch has caught up with it.
+    pub(super) fn newest(&self, watched: &BenchmarkCampaign) -> BenchmarkCampaign {
+        let uid = watched.uid().unwrap_or_default();
+        let mut written = lock(&self.written);
+        let newest = newer(watched, written.get(&uid));
+        if newest.resource_version() == watched.resource_version() {
+            written.remove(&uid);
+        }
+        newest
     }
 
     /// What is remembered; nothing if the spec has changed since.
     pub(super) fn of(&self, uid: &str, generation: i64) -> Facts {
-        self.lock()
+        lock(&self.facts)
             .get(uid)
             .filter(|f| f.generation == generation)
             .cloned()
@@ -36,7 +61,7 @@ impl Memory {
 
     /// Adds to what is remembered.
     pub(super) fn remember(&self, uid: &str, generation: i64, add: impl FnOnce(&mut Facts)) {
-        let mut all = self.lock();
+        let mut all = lock(&self.facts);
         let facts = all.entry(uid.to_owned()).or_default();
         if facts.generation != generation {
             *facts = Facts {
@@ -49,6 +74,7 @@ impl Memory {
 
     /// Forgets a campaign.
     pub(super) fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+        lock(&self.facts).remove(uid);
+        lock(&self.written).remove(uid);
     }
 }

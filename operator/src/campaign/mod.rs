@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crds::{BenchmarkCampaign, BenchmarkRun, BenchmarkTarget};
+use futures::channel::mpsc;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use kube::ResourceExt as _;
 use kube::runtime::controller::{Action as Requeue, Config, Controller};
@@ -16,7 +17,7 @@ use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 
 use crate::context::{Context, Error, Result};
 use crate::metrics::Kind;
-use crate::{Shutdown, backoff};
+use crate::{Shutdown, backoff, listing};
 
 use index::RunIndex;
 use memory::Memory;
@@ -38,6 +39,7 @@ struct State {
 pub async fn controller(context: Context, shutdown: Shutdown) {
     let runs = RunIndex::default();
     let (targets, writer) = reflector::store();
+    let (listed, listings) = mpsc::unbounded();
     // A page is whole runs of 17 kB each, before they are cut down; what one page took is not given back.
     let page = watcher::Config::default().page_size(50);
 
@@ -45,11 +47,13 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let run_events = watcher(context.watched::<BenchmarkRun>(), page.clone())
         .default_backoff()
         .inspect_ok(move |event| indexed.apply(event))
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
     let target_events = watcher(context.watched::<BenchmarkTarget>(), page.clone())
         .default_backoff()
         .modify(|target| target.managed_fields_mut().clear())
         .reflect(writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
     let campaign_events = context.watched::<BenchmarkCampaign>();
 
@@ -63,6 +67,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     Controller::new(campaign_events, page)
         .owns_stream(run_events)
         .owns_stream(target_events)
+        .reconcile_all_on(listings)
         // Bursts of events become one look; a longer wait would add to the dead time between runs.
         .with_config(
             Config::default()
@@ -92,6 +97,7 @@ async fn reconcile(campaign: Arc<BenchmarkCampaign>, state: Arc<State>) -> Resul
         state.memory.forget(&uid);
         return Ok(Requeue::await_change());
     }
+    let campaign = state.memory.newest(&campaign);
     let now = state.context.clock.now();
     let observed = observe::observe(&state, &campaign);
     let plan = observed.plan(&campaign, now);

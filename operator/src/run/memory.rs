@@ -4,10 +4,11 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crds::run::Step;
 use crds::{BenchmarkRun, BenchmarkTarget};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
+
+use super::ended::has_ended;
 
 /// What is remembered of one run.
 #[derive(Debug, Default)]
@@ -37,11 +38,7 @@ impl Memory {
     /// Takes in the answer to a write of the run's own.
     pub(super) fn written(&self, run: BenchmarkRun) {
         let uid = run.uid().unwrap_or_default();
-        if run
-            .status
-            .as_ref()
-            .is_some_and(|status| status.step == Step::Finished)
-        {
+        if has_ended(&run) {
             lock(&self.ended).insert(target_of(&run), uid.clone());
         }
         self.of(&uid, |facts| facts.run = Some(run));

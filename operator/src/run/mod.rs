@@ -29,7 +29,7 @@ use kube::runtime::{WatchStreamExt as _, reflector, watcher};
 
 use crate::context::{Context, Error, Result};
 use crate::metrics::{Kind, Outcome};
-use crate::{Shutdown, backoff, node_lease};
+use crate::{Shutdown, backoff, listing, node_lease};
 
 const KIND: Kind = Kind { kind: "BenchmarkRun" };
 
@@ -76,6 +76,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let (pods, pod_writer) = reflector::store();
     let (released, wake_up) = mpsc::unbounded();
     let (done, leaving) = mpsc::unbounded();
+    let (listed, listings) = mpsc::unbounded();
 
     let memory = Arc::new(memory::Memory::default());
     let gone = released.clone();
@@ -97,21 +98,25 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let releasing = give_up_leases(context.clone(), orphaned);
     let run_events = ended::without_the_done(run_events, leaving, runs.clone(), memory.clone())
         .reflect(run_writer)
+        .inspect_ok(listing::tell(&listed))
         .applied_objects();
     let target_events = watcher(context.watched::<BenchmarkTarget>(), page)
         .default_backoff()
         .modify(|target| target.managed_fields_mut().clear())
         .reflect(target_writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
     let job_events = watcher(context.watched::<Job>(), ours.clone())
         .default_backoff()
         .modify(projection::of_job)
         .reflect(job_writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
     let pod_events = watcher(context.watched::<Pod>(), ours)
         .default_backoff()
         .modify(projection::of_pod)
         .reflect(pod_writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
 
     let on_target = runs.clone();
@@ -140,6 +145,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
         .watches_stream(pod_events, run_of_pod)
         .watches_stream(target_events, move |target| open_runs_on(&on_target, &target))
         .reconcile_on(woken)
+        .reconcile_all_on(listings)
         // Bursts of events become one look; a longer wait would add to the dead time between runs.
         .with_config(
             Config::default()

@@ -13,7 +13,8 @@ use std::time::Duration;
 use campaign::target_planner;
 use crds::names::{LABEL_CAMPAIGN, LABEL_ROLE};
 use crds::{BenchmarkCampaign, BenchmarkRun, BenchmarkTarget};
-use futures::{FutureExt as _, StreamExt as _};
+use futures::channel::mpsc;
+use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _};
 use k8s_openapi::api::core::v1::Pod;
 use kube::core::PartialObjectMeta;
 use kube::runtime::controller::{Action as Requeue, Config, Controller};
@@ -23,7 +24,7 @@ use kube::{Resource, ResourceExt as _};
 
 use crate::context::{Context, Error, Result};
 use crate::metrics::Kind;
-use crate::{Shutdown, backoff};
+use crate::{Shutdown, backoff, listing};
 
 const KIND: Kind = Kind {
     kind: "BenchmarkTarget",
@@ -49,6 +50,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     let (pods, pod_writer) = reflector::store();
     let (campaigns, campaign_writer) = reflector::store();
     let (runs, run_writer) = reflector::store();
+    let (listed, listings) = mpsc::unbounded();
 
     let ours = page
         .clone()
@@ -63,6 +65,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
             }
         })
         .reflect(pod_writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
     let campaign_events = watcher(
         context.watched::<PartialObjectMeta<BenchmarkCampaign>>(),
@@ -71,12 +74,14 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
     .default_backoff()
     .modify(only_identity)
     .reflect(campaign_writer)
+    .inspect_ok(listing::tell(&listed))
     .touched_objects();
     let by_hand = page.clone().labels(&format!("!{LABEL_CAMPAIGN}"));
     let run_events = watcher(context.watched::<PartialObjectMeta<BenchmarkRun>>(), by_hand)
         .default_backoff()
         .modify(only_identity)
         .reflect(run_writer)
+        .inspect_ok(listing::tell(&listed))
         .touched_objects();
 
     let targets = context.watched::<BenchmarkTarget>();
@@ -97,6 +102,7 @@ pub async fn controller(context: Context, shutdown: Shutdown) {
             held_by(&of_campaign, campaign.uid())
         })
         .watches_stream(run_events, move |run| held_by(&of_run, run.uid()))
+        .reconcile_all_on(listings)
         .with_config(Config::default().debounce(Duration::from_millis(10)))
         .graceful_shutdown_on(shutdown)
         .run(reconcile, failed, state)
