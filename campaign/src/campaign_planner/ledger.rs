@@ -1,11 +1,11 @@
 //! Where a plan stands: which attempt of which unit counts, which is being measured, what is next. It follows from the
 //! plan and the runs alone, so that a restart of the operator changes nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::run::Finding;
 
-use super::run_summary::{RunState, RunSummary, SURROUNDINGS};
+use super::run_summary::{OF_GENERATOR, RunState, RunSummary, SURROUNDINGS};
 use crate::blocks::{Plan, Unit};
 use crate::validity::{BlockRun, judge_block};
 
@@ -155,7 +155,7 @@ fn judge(plan: &Plan, runs: &[(usize, &RunSummary)]) -> Vec<Finding> {
             message: found.finding.message,
         })
         .collect();
-    let changed = changed_surroundings(runs);
+    let changed = changed_surroundings(plan, runs);
     if !changed.is_empty() {
         findings.push(Finding {
             reason: "EnvironmentChanged".to_owned(),
@@ -165,18 +165,23 @@ fn judge(plan: &Plan, runs: &[(usize, &RunSummary)]) -> Vec<Finding> {
     findings
 }
 
-/// Surroundings that two runs know and that differ.
-fn changed_surroundings(runs: &[(usize, &RunSummary)]) -> Vec<&'static str> {
+/// Surroundings that two runs know and that differ. Arms on different instances (versions, sizes) differ in what belongs
+/// to an instance: that is compared between the runs of each.
+fn changed_surroundings(plan: &Plan, runs: &[(usize, &RunSummary)]) -> Vec<&'static str> {
     SURROUNDINGS
         .iter()
         .enumerate()
-        .filter(|(index, _)| {
-            let known: BTreeSet<u32> = runs
-                .iter()
-                .map(|(_, run)| run.surroundings[*index])
-                .filter(|fingerprint| *fingerprint != 0)
-                .collect();
-            known.len() > 1
+        .filter(|(index, name)| {
+            let mut known: BTreeMap<Option<(usize, usize)>, BTreeSet<u32>> = BTreeMap::new();
+            for (place, run) in runs {
+                let instance = plan.levels(&plan.places[*place]).instance();
+                let of = (!OF_GENERATOR.contains(*name)).then_some(instance);
+                let fingerprint = run.surroundings[*index];
+                if fingerprint != 0 {
+                    known.entry(of).or_default().insert(fingerprint);
+                }
+            }
+            known.values().any(|found| found.len() > 1)
         })
         .map(|(_, name)| *name)
         .collect()

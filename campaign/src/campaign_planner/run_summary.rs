@@ -95,6 +95,9 @@ pub const SURROUNDINGS: [&str; 8] = [
     "cpuGovernor",
 ];
 
+/// Those of them that are not of the instance: they may not change between arms on different instances either.
+pub(super) const OF_GENERATOR: [&str; 2] = ["clientVersion", "runnerImageId"];
+
 impl From<&RunResult> for Figures {
     fn from(result: &RunResult) -> Self {
         Self {

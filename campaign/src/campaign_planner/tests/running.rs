@@ -8,7 +8,61 @@ use crds::run::ValidityVerdict;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::world::World;
+use super::world::{World, surroundings};
+
+#[test]
+fn versions_differ_between_arms_that_are_versions_and_in_no_other_block() {
+    let mut world = World::new(&[
+        (
+            "/databases",
+            json!([
+                {"name": "old", "engine": "MariaDB", "type": "Managed", "managed": {"image": "mariadb:10.11", "storage": {"size": "1Gi"}}},
+                {"name": "new", "engine": "MariaDB", "type": "Managed", "managed": {"image": "mariadb:11.8", "storage": {"size": "1Gi"}}},
+            ]),
+        ),
+        (
+            "/comparisons",
+            json!([
+                {"name": "audit", "axis": "AuditSetting", "baseline": "no-audit"},
+                {"name": "version", "axis": "Database", "baseline": "old"},
+            ]),
+        ),
+        ("/maximumDuration", json!("2h")),
+    ]);
+    world.finish(|_| vec![]);
+    let status = world.campaign.status.clone().unwrap();
+    assert_eq!(
+        status.state,
+        CampaignState::Completed,
+        "{:?}",
+        world.condition(READY)
+    );
+    assert_eq!(status.progress.unwrap().invalid, 0);
+    assert!(world.runs.values().all(|run| run.spec.attempt == 1));
+    let asked: BTreeSet<_> = status.answers.iter().map(|a| a.comparison.as_str()).collect();
+    assert_eq!(asked, BTreeSet::from(["audit", "version"]));
+}
+
+#[test]
+fn a_block_in_which_the_server_was_exchanged_is_measured_again() {
+    let mut world = World::new(&[]);
+    world.surroundings = |run| {
+        let mut found = surroundings(run);
+        let visit = &run.spec.visit;
+        if (visit.block, visit.position, run.spec.attempt) == (2, 1, 1) {
+            found.server_version = Some("another".into());
+        }
+        found
+    };
+    world.finish(|_| vec![]);
+    let status = world.campaign.status.clone().unwrap();
+    let repeated: Vec<_> = status
+        .blocks
+        .iter()
+        .map(|block| (block.block, block.outcome, block.reasons[0].reason.as_str()))
+        .collect();
+    assert_eq!(repeated, [(2, BlockOutcome::Repeated, "EnvironmentChanged")]);
+}
 
 #[test]
 fn the_quickstart_from_manifest_to_verdict() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crds::campaign::BenchmarkCampaign;
+use crds::environment::Environment;
 use crds::names::condition::READY;
 use crds::run::{
     BenchmarkRunStatus, Evidence, Finding, RunResult, SettleEvidence, Step, Validity, ValidityVerdict,
@@ -33,6 +34,17 @@ pub(super) struct World {
     /// Passes in which the status changed.
     pub(super) patches: usize,
     boots: i64,
+    /// What a run says of its surroundings.
+    pub(super) surroundings: fn(&BenchmarkRun) -> Environment,
+}
+
+/// One server a database, and one load generator.
+pub(super) fn surroundings(run: &BenchmarkRun) -> Environment {
+    Environment {
+        server_version: Some(format!("of {}", run.spec.cell.database)),
+        client_version: Some("sysbench 1.0.20".into()),
+        ..Environment::default()
+    }
 }
 
 pub(super) const UID: &str = "0b5c2c4e-6a5e-4f6e-9c8b-2d7f9a1e4c33";
@@ -56,6 +68,7 @@ impl World {
             most_open: 0,
             patches: 0,
             boots: 0,
+            surroundings,
         }
     }
 
@@ -258,7 +271,9 @@ impl World {
         let noise = noise(spec.visit.sequence, spec.attempt);
         let qps = 1000.0 * f64::from(spec.threads).sqrt() * audit * (1.0 + 0.02 * noise);
         let log = (spec.audit.name != "no-audit").then_some(160_500);
+        let environment = (self.surroundings)(run);
         run.status = Some(BenchmarkRunStatus {
+            environment: Some(environment),
             step: Step::Finished,
             start_time: Some(Time(now)),
             completion_time: Some(Time(now + SignedDuration::from_secs(20))),
