@@ -81,15 +81,24 @@ pub fn pause(cache: &Cache) -> Result<Archive> {
     )
 }
 
-/// `MariaDB` 10.11 with its client programs, as Debian 12 has it.
+/// `MariaDB` 10.11 with its client programs, as Debian 12 has it: the database of the quickstart.
 pub fn mariadb(cache: &Cache) -> Result<Archive> {
+    mariadb_of(cache, "10.11", "bookworm")
+}
+
+/// `MariaDB` 11.8, as Debian 13 has it.
+pub fn mariadb_11(cache: &Cache) -> Result<Archive> {
+    mariadb_of(cache, "11.8", "trixie")
+}
+
+fn mariadb_of(cache: &Cache, version: &str, suite: &str) -> Result<Archive> {
     build(
         cache,
         &Recipe {
             name: "mariadb",
-            tag: Some("10.11"),
+            tag: Some(version),
             containerfile: repository().join("e2e/images/mariadb/Containerfile"),
-            base: Some(("bookworm", &["mariadb-server", "mariadb-client"])),
+            base: Some((suite, &["mariadb-server", "mariadb-client"])),
             context: Vec::new(),
         },
     )

@@ -18,6 +18,7 @@ use serde_json::Value;
 pub(crate) const NAMESPACES: &[&str] = &[
     "bench",
     "e2e-measuring",
+    "e2e-versions",
     "e2e-agreement",
     "e2e-kills",
     "e2e-deletion",
@@ -29,6 +30,7 @@ pub(crate) const NAMESPACES: &[&str] = &[
 
 /// The cluster under test.
 pub(crate) struct Bench {
+    cache: Cache,
     cluster: Cluster,
     names: ImageNames,
     /// Only one measures on this machine at a time.
@@ -68,6 +70,7 @@ impl Bench {
         }
         install::operator(&cache, &cluster, &names, NAMESPACES).expect("the operator, by its chart");
         Self {
+            cache,
             cluster,
             names,
             _machine: lock,
@@ -77,6 +80,14 @@ impl Bench {
     /// Image of the database.
     pub(crate) fn database_image(&self) -> &str {
         &self.names.mariadb
+    }
+
+    /// Image of a newer major version of the database, built when it is asked for first.
+    pub(crate) fn newer_database_image(&self) -> String {
+        let archive = e2e::images::mariadb_11(&self.cache).expect("an image of MariaDB 11.8");
+        self.cluster
+            .provide(&self.cache, &archive)
+            .expect("the image in the cluster")
     }
 
     /// Image of the runner.

@@ -14,4 +14,5 @@ mod kills;
 mod manifest;
 mod measuring;
 mod refusal;
+mod versions;
 mod wrong_manifests;
