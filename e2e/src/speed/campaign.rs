@@ -108,6 +108,9 @@ fn long(manifest: Value, name: &str) -> Value {
     spec["run"]["duration"] = format!("{LONG_WINDOW_SECONDS}s").into();
     spec["repetitions"] = json!({"blocks": 1});
     spec["inference"] = "Descriptive".into();
+    // So long a run with auditing would fill the log.
+    spec["auditSettings"] = json!([{"name": "no-audit", "type": "None"}]);
+    spec["comparisons"] = json!([]);
     manifest
 }
 
@@ -130,6 +133,18 @@ pub fn quiet(testbed: &Testbed, operator: &Operator) -> Result<Quiet> {
             if let Some(name) = watching.look(measuring) {
                 return Ok(name);
             }
+            let refused = testbed.try_kubectl(&[
+                "get",
+                "bc/quiet",
+                "--namespace",
+                NAMESPACE,
+                "--output=jsonpath={.status.conditions[?(@.type=='Stalled')].message}",
+            ]);
+            if let Some(message) = refused.filter(|message| !message.is_empty()) {
+                return Err(Error::Plain(format!(
+                    "the campaign quiet does not run: {message}"
+                )));
+            }
             if Instant::now() > deadline {
                 return Err(Error::Timeout {
                     what: "a run that is measured".into(),
@@ -140,7 +155,7 @@ pub fn quiet(testbed: &Testbed, operator: &Operator) -> Result<Quiet> {
                     log: None,
                 });
             }
-            sleep(Duration::from_millis(200));
+            sleep(Duration::from_millis(500));
         }
     })?;
     sleep(LOOK_AFTER);

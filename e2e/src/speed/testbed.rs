@@ -1,6 +1,9 @@
 //! The local node with this checkout's operator, used by nobody else meanwhile, and the few things that the benchmark
 //! asks of it.
 
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -106,7 +109,32 @@ impl Testbed {
         // A new process: what an earlier phase left in its heap is not counted to this one.
         self.scale(0)?;
         self.scale(1)?;
-        self.operator()
+        let operator = self.operator()?;
+        self.leads(&operator)?;
+        Ok(operator)
+    }
+
+    /// Waits until an operator leads: before that it watches nothing.
+    fn leads(&self, operator: &Operator) -> Result<()> {
+        let seconds = 60;
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        let lease = format!("lease/{RELEASE}");
+        let holder = "--output=jsonpath={.spec.holderIdentity}";
+        loop {
+            let found = self.kubectl(&["get", &lease, "--namespace", OPERATOR_NAMESPACE, holder])?;
+            if found.trim() == operator.pod {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(Error::Timeout {
+                    what: "the operator as leader".into(),
+                    seconds,
+                    tail: format!("{lease} is held by {found}"),
+                    log: None,
+                });
+            }
+            sleep(Duration::from_millis(500));
+        }
     }
 
     /// Stops or starts the operator and waits for it.
