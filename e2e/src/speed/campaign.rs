@@ -235,7 +235,11 @@ mod tests {
         );
         assert_eq!(small["spec"]["repetitions"]["blocks"], 6);
         let long = long(quickstart, "quiet");
-        assert_eq!(long["spec"]["run"]["duration"], "30s");
+        assert_eq!(long["spec"]["run"]["duration"], "310s");
+        assert_eq!(
+            long["spec"]["auditSettings"],
+            json!([{"name": "no-audit", "type": "None"}])
+        );
         assert_eq!(long["spec"]["inference"], "Descriptive");
     }
 

@@ -121,7 +121,9 @@ impl Testbed {
         let lease = format!("lease/{RELEASE}");
         let holder = "--output=jsonpath={.spec.holderIdentity}";
         loop {
-            let found = self.kubectl(&["get", &lease, "--namespace", OPERATOR_NAMESPACE, holder])?;
+            // There is none before the first operator of a cluster leads.
+            let found = self.try_kubectl(&["get", &lease, "--namespace", OPERATOR_NAMESPACE, holder]);
+            let found = found.unwrap_or_default();
             if found.trim() == operator.pod {
                 return Ok(());
             }
