@@ -34,7 +34,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(e2e::arguments());
     let outcome = if arguments.down {
         down(arguments.yes)
     } else {

@@ -29,7 +29,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(e2e::arguments());
     match measured(&arguments) {
         Ok((text, failures)) => {
             println!("{text}");

@@ -18,7 +18,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let arguments = Arguments::parse_from(e2e::arguments());
     let cache = match Cache::of_user() {
         Ok(cache) => cache,
         Err(error) => {
