@@ -172,6 +172,15 @@ pub enum Step {
     Finished,
 }
 
+impl BenchmarkRun {
+    /// Whether it has ended, valid or not.
+    pub fn has_ended(&self) -> bool {
+        self.status
+            .as_ref()
+            .is_some_and(|status| status.step == Step::Finished)
+    }
+}
+
 /// What happened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]

@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 use campaign::run_planner::NodeLease;
 use crds::BenchmarkRun;
 use crds::names::LABEL_RUN;
-use crds::run::Step;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
@@ -185,13 +184,7 @@ pub async fn ended(context: &Context, run: &Holder) -> Result<bool> {
     }
     let api = context.namespaced::<BenchmarkRun>(&run.namespace);
     let found = timed("looking whether a run has ended", api.get_opt(&run.name)).await?;
-    Ok(found.is_none_or(|found| {
-        found.uid().as_deref() != Some(run.uid.as_str())
-            || found
-                .status
-                .as_ref()
-                .is_some_and(|status| status.step == Step::Finished)
-    }))
+    Ok(found.is_none_or(|found| found.uid().as_deref() != Some(run.uid.as_str()) || found.has_ended()))
 }
 
 #[cfg(test)]

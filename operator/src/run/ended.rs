@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use crds::BenchmarkRun;
 use crds::names::LABEL_CAMPAIGN;
-use crds::run::Step;
 use futures::channel::mpsc;
 use futures::{Stream, StreamExt as _, future, stream};
 use kube::ResourceExt as _;
@@ -14,16 +13,9 @@ use kube::runtime::watcher::{self, Event};
 
 use super::memory::Memory;
 
-/// Whether a run has ended.
-pub(super) fn has_ended(run: &BenchmarkRun) -> bool {
-    run.status
-        .as_ref()
-        .is_some_and(|status| status.step == Step::Finished)
-}
-
 /// Whether nothing is left to do for a run. One that is of no campaign holds its target itself, also after a crash.
 fn is_done(run: &BenchmarkRun, memory: &Memory) -> bool {
-    has_ended(run)
+    run.has_ended()
         && run.labels().contains_key(LABEL_CAMPAIGN)
         && !memory.knows(&run.uid().unwrap_or_default())
 }

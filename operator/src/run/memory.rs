@@ -2,13 +2,13 @@
 //! own writes (a watch delivers them later), the leases it took, the Jobs it made, the run that ended last on a target.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crds::{BenchmarkRun, BenchmarkTarget};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::ResourceExt as _;
 
-use super::ended::has_ended;
+use crate::lock::lock;
 
 /// What is remembered of one run.
 #[derive(Debug, Default)]
@@ -30,15 +30,11 @@ pub(super) struct Memory {
     ended: Mutex<HashMap<(String, String), String>>,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Memory {
     /// Takes in the answer to a write of the run's own.
     pub(super) fn written(&self, run: BenchmarkRun) {
         let uid = run.uid().unwrap_or_default();
-        if has_ended(&run) {
+        if run.has_ended() {
             lock(&self.ended).insert(target_of(&run), uid.clone());
         }
         self.of(&uid, |facts| facts.run = Some(run));

@@ -223,7 +223,7 @@ async fn reconcile(run: Arc<BenchmarkRun>, state: Arc<State>) -> Result<Requeue>
         }
         let Some(action) = plan.action else {
             state.failures.succeeded(&uid);
-            if step(&run) == Step::Finished {
+            if run.has_ended() {
                 // The watch has caught up with the end: nothing more is written.
                 state.done_with(&run);
             }

@@ -10,7 +10,6 @@ use kube::runtime::reflector::ObjectRef;
 use kube::{Resource as _, ResourceExt as _};
 
 use super::State;
-use super::ended;
 use super::job_seen::job_view;
 use crate::context::Result;
 use crate::newer::newer;
@@ -143,7 +142,7 @@ async fn last_run_ended(state: &State, target: &BenchmarkTarget, run: &Benchmark
     }
     let key = ObjectRef::<BenchmarkRun>::new(&last.name).within(&namespace);
     let there = state.runs.get(&key);
-    if there.is_some_and(|run| run.uid().as_ref() == Some(&last.uid) && !ended::has_ended(&run)) {
+    if there.is_some_and(|run| run.uid().as_ref() == Some(&last.uid) && !run.has_ended()) {
         return Ok(false);
     }
     // Ended before this process began, or gone.

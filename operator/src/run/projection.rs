@@ -15,11 +15,7 @@ use kube::ResourceExt as _;
 /// A run: whole while it is open; of a finished one, that it has finished and on which target.
 pub(super) fn of_run(run: &mut BenchmarkRun) {
     run.managed_fields_mut().clear();
-    let finished = run
-        .status
-        .as_ref()
-        .is_some_and(|status| status.step == Step::Finished);
-    if !finished {
+    if !run.has_ended() {
         return;
     }
     run.annotations_mut().clear();
