@@ -1,10 +1,11 @@
 //! How long to wait after a failed reconcile: by object, growing, and short where somebody else merely was faster.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::context::Error;
+use crate::lock::lock;
 
 /// The first delay.
 const FIRST: Duration = Duration::from_millis(200);
@@ -20,7 +21,7 @@ pub struct Failures(Mutex<HashMap<String, u32>>);
 impl Failures {
     /// How long to wait after this failure.
     pub fn delay(&self, uid: &str, error: &Error) -> Duration {
-        let mut failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failures = lock(&self.0);
         let count = failures.entry(uid.to_owned()).or_insert(0);
         *count = count.saturating_add(1);
         match error {
@@ -31,7 +32,7 @@ impl Failures {
 
     /// Forgets the failures of an object that was reconciled.
     pub fn succeeded(&self, uid: &str) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(uid);
+        lock(&self.0).remove(uid);
     }
 }
 

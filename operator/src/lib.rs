@@ -11,6 +11,7 @@ pub mod holder;
 pub mod http;
 pub mod leader;
 mod listing;
+mod lock;
 pub mod login;
 pub mod metrics;
 mod newer;

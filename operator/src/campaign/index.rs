@@ -3,12 +3,14 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use campaign::campaign_planner::RunSummary;
 use crds::BenchmarkRun;
 use kube::runtime::watcher::Event;
 use kube::{Resource as _, ResourceExt as _};
+
+use crate::lock::lock;
 
 /// Summaries of runs by the campaign's UID and the run's namespace and name.
 #[derive(Clone, Debug, Default)]
@@ -24,10 +26,6 @@ struct Inner {
     /// Filled while a new listing arrives, so that nobody sees half of it.
     arriving: Mutex<Runs>,
     ready: AtomicBool,
-}
-
-fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
-    runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl RunIndex {

@@ -3,12 +3,13 @@
 //! delivers it later).
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use campaign::campaign_planner::Obstacle;
 use crds::BenchmarkCampaign;
 use kube::ResourceExt as _;
 
+use crate::lock::lock;
 use crate::newer::newer;
 
 /// Remembered facts by the campaign's UID.
@@ -16,10 +17,6 @@ use crate::newer::newer;
 pub(super) struct Memory {
     facts: Mutex<HashMap<String, Facts>>,
     written: Mutex<HashMap<String, BenchmarkCampaign>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is remembered of one campaign.

@@ -2,9 +2,11 @@
 //! made or found (after a crash they are made again and found to be there), and what it last wrote.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crds::BenchmarkTarget;
+
+use crate::lock::lock;
 
 /// What is known of a target and of the objects around its pod.
 #[derive(Clone, Debug, Default)]
@@ -25,22 +27,18 @@ pub(super) struct PartsKnown {
 pub(super) struct Memory(Mutex<HashMap<String, PartsKnown>>);
 
 impl Memory {
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, PartsKnown>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is known of a target.
     pub(super) fn parts(&self, uid: &str) -> PartsKnown {
-        self.lock().get(uid).cloned().unwrap_or_default()
+        lock(&self.0).get(uid).cloned().unwrap_or_default()
     }
 
     /// Changes what is known.
     pub(super) fn learn(&self, uid: &str, change: impl FnOnce(&mut PartsKnown)) {
-        change(self.lock().entry(uid.to_owned()).or_default());
+        change(lock(&self.0).entry(uid.to_owned()).or_default());
     }
 
     /// Forgets a target.
     pub(super) fn forget(&self, uid: &str) {
-        self.lock().remove(uid);
+        lock(&self.0).remove(uid);
     }
 }
