@@ -4,42 +4,38 @@
 use crds::BenchmarkTarget;
 use crds::names::{AGENT_PORT, secret};
 use crds::runner::Connection;
-use crds::target::{Engine, TargetType};
-use database::{DatabaseError, Login};
+use crds::target::TargetType;
+use database::{DatabaseError, Login, engine};
 use k8s_openapi::api::core::v1::Secret;
 use kube::ResourceExt as _;
 
-use crate::context::{Context, Error, Result, while_doing};
+use crate::context::{Context, Error, Result, timed};
 
 /// Schema in which the tables of a workload are made.
 pub const SCHEMA: &str = "sbtest";
 
-/// Port of an engine's server.
-pub const fn default_port(engine: Engine) -> u16 {
-    match engine {
-        Engine::MySQL | Engine::MariaDB => 3306,
-        Engine::PostgreSQL => 5432,
-    }
-}
-
-/// The connection that operator and runner use to a target that has booted.
+/// The connection that operator and runner use to a target that has booted; none to an engine that is not known.
 pub fn connection(target: &BenchmarkTarget) -> Option<Connection> {
     let boot = target.status.as_ref()?.boot.as_ref()?;
-    let engine = target.spec.engine;
+    connection_at(target, &boot.address)
+}
+
+fn connection_at(target: &BenchmarkTarget, address: &str) -> Option<Connection> {
+    let support = engine::find(target.spec.engine).ok()?;
     let managed = target.spec.type_ == TargetType::Managed;
     let external = target.spec.external.as_ref();
     Some(Connection {
-        engine,
-        host: boot.address.clone(),
+        engine: support.engine(),
+        host: address.to_owned(),
         port: external
             .and_then(|e| e.port)
             .and_then(|p| u16::try_from(p).ok())
-            .unwrap_or_else(|| default_port(engine)),
+            .unwrap_or_else(|| support.default_port()),
         tls: external.map(|e| e.tls.clone()),
         schema: external
             .and_then(|e| e.permissions.dataset_schema.clone())
             .unwrap_or_else(|| SCHEMA.to_owned()),
-        agent: managed.then(|| format!("http://{}:{AGENT_PORT}", host_in_url(&boot.address))),
+        agent: managed.then(|| format!("http://{}:{AGENT_PORT}", host_in_url(address))),
     })
 }
 
@@ -66,13 +62,24 @@ pub fn secret_name(target: &BenchmarkTarget) -> String {
 /// The target has not booted, or its Secret lacks a key: the error names it.
 pub async fn login(context: &Context, target: &BenchmarkTarget) -> Result<Login> {
     let connection = connection(target).ok_or(Error::Incomplete("the target", "boot in its status"))?;
+    read(context, target, connection).await
+}
+
+/// The same for a server that has an address and no boot in the status yet.
+///
+/// # Errors
+/// The engine is not known, or the target's Secret lacks a key: the error names it.
+pub async fn login_at(context: &Context, target: &BenchmarkTarget, address: &str) -> Result<Login> {
+    let connection =
+        connection_at(target, address).ok_or(Error::Incomplete("the target", "engine that is known"))?;
+    read(context, target, connection).await
+}
+
+async fn read(context: &Context, target: &BenchmarkTarget, connection: Connection) -> Result<Login> {
     let namespace = target.namespace().unwrap_or_default();
     let name = secret_name(target);
-    let read = context
-        .namespaced::<Secret>(&namespace)
-        .get(&name)
-        .await
-        .map_err(while_doing("reading the target's Secret"))?;
+    let secrets = context.namespaced::<Secret>(&namespace);
+    let read = timed("reading the target's Secret", secrets.get(&name)).await?;
     let data = read.data.unwrap_or_default();
     let text = |key: &str| {
         data.get(key)
@@ -99,7 +106,7 @@ pub async fn login(context: &Context, target: &BenchmarkTarget) -> Result<Login>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crds::target::Boot;
+    use crds::target::{Boot, Engine};
     use crds::{BenchmarkTargetSpec, BenchmarkTargetStatus};
 
     #[test]

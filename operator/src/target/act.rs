@@ -5,10 +5,10 @@ use std::fmt::Debug;
 
 use campaign::target_planner::{ASK_EVERY, Action, Part, ServerAnswer, ServerFound};
 use crds::BenchmarkTarget;
-use crds::target::{Boot, Storage};
+use crds::target::Storage;
+use database::DatabaseError;
 use database::configuration::ConfigurationFile;
 use database::engine::{EngineSupport, Layout};
-use database::{DatabaseError, Login};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service};
 use kube::api::{DeleteParams, PostParams, Preconditions};
@@ -282,7 +282,7 @@ async fn delete_pod(state: &State, seen: &mut Observed, uid: String, newer_than_
 /// Asks the server who it is, again and again while it starts: a boot is seen within [`ASK_EVERY`], and the login is
 /// read once.
 async fn identify(state: &State, seen: &mut Observed, address: &str) -> Result<()> {
-    let login = login_to(state, &seen.target, address).await?;
+    let login = login::login_at(&state.context, &seen.target, address).await?;
     let pod_uid = seen.view.pod.as_ref().map(|pod| pod.uid.clone());
     let until = tokio::time::Instant::now() + ASK_FOR;
     seen.view.server = loop {
@@ -323,14 +323,4 @@ fn still_there(state: &State, target: &BenchmarkTarget, pod_uid: Option<&str>) -
         );
         Some(view.uid.as_str()) == pod_uid && view.deleted_at.is_none() && runs
     })
-}
-
-/// The login to a server that has no boot in the status yet.
-async fn login_to(state: &State, target: &BenchmarkTarget, address: &str) -> Result<Login> {
-    let mut booting = target.clone();
-    booting.status.get_or_insert_default().boot = Some(Boot {
-        address: address.to_owned(),
-        ..Boot::default()
-    });
-    login::login(&state.context, &booting).await
 }
