@@ -116,6 +116,20 @@ pub trait Mechanism: Sync {
     fn classify(&self, line: &[u8]) -> Option<&'static str>;
 }
 
+/// Where a log of this name is to be written: on the volume that the setting names, the default one without a setting.
+fn log_file(setting: Option<&AuditSetting>, layout: &Layout, name: &str) -> String {
+    let volume = setting
+        .and_then(|s| s.log.as_ref())
+        .map(|log| log.volume)
+        .unwrap_or_default();
+    format!("{}/{name}", layout.log_directory(volume))
+}
+
+/// A path that the server tells; none if it tells none.
+fn told_path(path: &str) -> Option<String> {
+    (!path.is_empty()).then(|| path.to_owned())
+}
+
 /// The mechanisms of an engine.
 pub fn mechanisms(engine: Engine) -> impl Iterator<Item = &'static dyn Mechanism> {
     MECHANISMS

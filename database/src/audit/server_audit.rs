@@ -4,7 +4,7 @@
 use crds::audit::{AuditSetting, AuditType, ServerAudit, ServerAuditEvent};
 use crds::target::Engine;
 
-use super::{Found, Mechanism, Statement, Wanted};
+use super::{Found, Mechanism, Statement, Wanted, log_file, told_path};
 use crate::access::ParameterProblem;
 use crate::engine::Layout;
 
@@ -60,18 +60,14 @@ impl Mechanism for ServerAuditPlugin {
 
     fn configuration(&self, setting: Option<&AuditSetting>, layout: &Layout) -> Vec<(&'static str, String)> {
         // Without the plugin its variables are unknown and the server would not start.
-        let Some(setting) = setting else {
+        if setting.is_none() {
             return Vec::new();
-        };
-        let volume = setting.log.as_ref().map(|l| l.volume).unwrap_or_default();
+        }
         vec![
             ("plugin_load_add", "server_audit".to_owned()),
             ("server_audit_logging", "OFF".to_owned()),
             ("server_audit_output_type", "file".to_owned()),
-            (
-                "server_audit_file_path",
-                format!("{}/{LOG}", layout.log_directory(volume)),
-            ),
+            ("server_audit_file_path", log_file(setting, layout, LOG)),
         ]
     }
 
@@ -157,7 +153,7 @@ impl Mechanism for ServerAuditPlugin {
     }
 
     fn log_path(&self, found: &Found) -> Option<String> {
-        Some(found.status("server_audit_current_log").to_owned()).filter(|p| !p.is_empty())
+        told_path(found.status("server_audit_current_log"))
     }
 
     fn lost(&self, found: &Found) -> Option<i64> {

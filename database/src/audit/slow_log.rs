@@ -4,7 +4,7 @@
 use crds::audit::{AuditSetting, AuditType};
 use crds::target::Engine;
 
-use super::{Found, Mechanism, Wanted, table_output};
+use super::{Found, Mechanism, Wanted, log_file, table_output, told_path};
 use crate::access::ParameterProblem;
 use crate::engine::Layout;
 
@@ -25,16 +25,9 @@ impl Mechanism for SlowLog {
     }
 
     fn configuration(&self, setting: Option<&AuditSetting>, layout: &Layout) -> Vec<(&'static str, String)> {
-        let volume = setting
-            .and_then(|s| s.log.as_ref())
-            .map(|l| l.volume)
-            .unwrap_or_default();
         vec![
             ("slow_query_log", "OFF".to_owned()),
-            (
-                "slow_query_log_file",
-                format!("{}/{LOG}", layout.log_directory(volume)),
-            ),
+            ("slow_query_log_file", log_file(setting, layout, LOG)),
         ]
     }
 
@@ -66,7 +59,7 @@ impl Mechanism for SlowLog {
     }
 
     fn log_path(&self, found: &Found) -> Option<String> {
-        Some(found.variable("slow_query_log_file").to_owned()).filter(|p| !p.is_empty())
+        told_path(found.variable("slow_query_log_file"))
     }
 
     fn statement_classes(&self, _: &AuditSetting) -> Option<&'static [&'static str]> {
