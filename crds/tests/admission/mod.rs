@@ -17,33 +17,9 @@ pub(crate) mod table;
 #[path = "../../../operator/tests/simulation/api_server/structural.rs"]
 mod structural;
 
-/// What the check above needs of the simulation's failures.
-mod failure {
-    use serde_json::Value;
-
-    /// One field that is refused.
-    #[derive(Clone, Debug)]
-    pub(crate) struct Cause {
-        pub(crate) field: String,
-        pub(crate) reason: &'static str,
-        pub(crate) message: String,
-    }
-
-    impl Cause {
-        pub(crate) fn new(field: &str, reason: &'static str, message: impl Into<String>) -> Self {
-            Self {
-                field: field.to_owned(),
-                reason,
-                message: message.into(),
-            }
-        }
-
-        pub(crate) fn invalid(field: &str, value: &Value, why: &str) -> Self {
-            let message = format!("Invalid value: {value}: {why}");
-            Self::new(field, "FieldValueInvalid", message)
-        }
-    }
-}
+/// Its word for one field that is refused.
+#[path = "../../../operator/tests/simulation/api_server/cause.rs"]
+mod cause;
 
 /// Where an object is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,11 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{
-    failure::{Cause, Failure},
-    kinds::Kind,
-    structural::pattern_matches,
-};
+use super::{cause::Cause, failure::Failure, kinds::Kind, structural::pattern_matches};
 
 /// The finalizer that keeps a claim while a pod uses it.
 pub(crate) const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";

@@ -27,6 +27,7 @@ use crate::{
 
 pub(crate) mod admission;
 pub(crate) mod background;
+pub(crate) mod cause;
 pub(crate) mod delete;
 pub(crate) mod failure;
 pub(crate) mod kinds;

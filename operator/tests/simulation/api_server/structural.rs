@@ -10,7 +10,7 @@ use std::{
 use regex::Regex;
 use serde_json::Value;
 
-use super::failure::Cause;
+use super::cause::Cause;
 
 fn join(path: &str, name: &str) -> String {
     if path.is_empty() {

@@ -5,7 +5,7 @@ use kube::core::cel::{CompiledSchema, apply_defaults, compile_schema, validate_c
 use serde_json::Value;
 
 use super::{
-    failure::Cause,
+    cause::Cause,
     patch::{ListType, ListTypes},
     structural,
 };

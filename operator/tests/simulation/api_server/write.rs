@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use super::{
     State, admission,
-    failure::{Cause, Failure},
+    cause::Cause,
+    failure::Failure,
     kinds::Kind,
     patch::{self, BuiltInLists, ListTypes},
     request::{Actor, ApiRequest, Verb},

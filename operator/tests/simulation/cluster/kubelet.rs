@@ -274,18 +274,22 @@ impl Pod {
         loop {
             tokio::select! {
                 biased;
-                order = self.orders.recv() => match order {
-                    Some(Order::Kill(_)) => {}
-                    Some(Order::Terminate(_)) => {
-                        // No process yet: the kubelet removes the pod soon.
-                        sleep(Duration::from_millis(200)).await;
-                        self.remove();
-                        return Err(Gone);
-                    }
-                    Some(Order::Vanish) | None => return Err(Gone),
-                },
+                order = self.orders.recv() => self.obey_before_the_start(order).await?,
                 () = sleep_until(until) => return Ok(()),
             }
+        }
+    }
+
+    /// An order to a pod whose containers have not started: there is no process to kill, and a deletion is soon done.
+    async fn obey_before_the_start(&self, order: Option<Order>) -> Result<(), Gone> {
+        match order {
+            Some(Order::Kill(_)) => Ok(()),
+            Some(Order::Terminate(_)) => {
+                sleep(Duration::from_millis(200)).await;
+                self.remove();
+                Err(Gone)
+            }
+            Some(Order::Vanish) | None => Err(Gone),
         }
     }
 
@@ -350,15 +354,7 @@ impl Pod {
         loop {
             tokio::select! {
                 biased;
-                order = self.orders.recv() => match order {
-                    Some(Order::Kill(_)) => {}
-                    Some(Order::Terminate(_)) => {
-                        sleep(Duration::from_millis(200)).await;
-                        self.remove();
-                        return Err(Gone);
-                    }
-                    Some(Order::Vanish) | None => return Err(Gone),
-                },
+                order = self.orders.recv() => self.obey_before_the_start(order).await?,
                 Some((_, exit)) = processes.next() => {
                     let now = self.server.lock().now_text();
                     container.end(&exit, &now);
