@@ -216,6 +216,18 @@ impl Bench {
         self.ended(namespace, "benchmarkcampaign", name, seconds)
     }
 
+    /// Waits for the end of a campaign, which must have done all that was planned, and returns it.
+    pub(crate) fn completed(&self, namespace: &str, name: &str, seconds: u64) -> Value {
+        let campaign = self.finished(namespace, name, seconds);
+        assert_eq!(
+            campaign["status"]["state"],
+            "Completed",
+            "{}",
+            self.story(namespace)
+        );
+        campaign
+    }
+
     /// Waits, by a watch, until an object is finished, and returns it.
     pub(crate) fn ended(&self, namespace: &str, kind: &str, name: &str, seconds: u64) -> Value {
         let (object, timeout) = (format!("{kind}/{name}"), format!("--timeout={seconds}s"));

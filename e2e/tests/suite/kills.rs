@@ -39,13 +39,7 @@ fn an_operator_killed_five_times_measures_every_place_once() {
             "--grace-period=0",
         ]);
     }
-    let campaign = bench.finished(NAMESPACE, "killed", 420);
-    assert_eq!(
-        campaign["status"]["state"],
-        "Completed",
-        "{}",
-        bench.story(NAMESPACE)
-    );
+    let campaign = bench.completed(NAMESPACE, "killed", 420);
     let runs = bench.list(NAMESPACE, "benchmarkruns");
     assert_eq!(
         by_place(&runs).len() as i64,
@@ -85,13 +79,7 @@ fn a_database_killed_in_a_measured_run_makes_it_invalid_and_its_block_is_repeate
         "--grace-period=0",
     ]);
 
-    let campaign = bench.finished(NAMESPACE, "crashed", 420);
-    assert_eq!(
-        campaign["status"]["state"],
-        "Completed",
-        "{}",
-        bench.story(NAMESPACE)
-    );
+    let campaign = bench.completed(NAMESPACE, "crashed", 420);
     let runs = bench.list(NAMESPACE, "benchmarkruns");
     let killed = runs
         .iter()
