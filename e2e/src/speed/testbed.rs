@@ -1,9 +1,6 @@
 //! The local node with this checkout's operator, used by nobody else meanwhile, and the few things that the benchmark
 //! asks of it.
 
-use std::thread::sleep;
-use std::time::{Duration, Instant};
-
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -114,29 +111,21 @@ impl Testbed {
         Ok(operator)
     }
 
-    /// Waits until an operator leads: before that it watches nothing.
+    /// Waits until an operator leads: before that it watches nothing. The first operator of a cluster makes the lease.
     fn leads(&self, operator: &Operator) -> Result<()> {
-        let seconds = 60;
-        let deadline = Instant::now() + Duration::from_secs(seconds);
         let lease = format!("lease/{RELEASE}");
-        let holder = "--output=jsonpath={.spec.holderIdentity}";
-        loop {
-            // There is none before the first operator of a cluster leads.
-            let found = self.try_kubectl(&["get", &lease, "--namespace", OPERATOR_NAMESPACE, holder]);
-            let found = found.unwrap_or_default();
-            if found.trim() == operator.pod {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(Error::Timeout {
-                    what: "the operator as leader".into(),
-                    seconds,
-                    tail: format!("{lease} is held by {found}"),
-                    log: None,
-                });
-            }
-            sleep(Duration::from_millis(500));
+        let holder = format!("--for=jsonpath={{.spec.holderIdentity}}={}", operator.pod);
+        for condition in ["--for=create", &holder] {
+            self.kubectl(&[
+                "wait",
+                condition,
+                &lease,
+                "--timeout=60s",
+                "--namespace",
+                OPERATOR_NAMESPACE,
+            ])?;
         }
+        Ok(())
     }
 
     /// Stops or starts the operator and waits for it.
