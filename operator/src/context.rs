@@ -33,6 +33,16 @@ pub enum Scope {
     Namespace(String),
 }
 
+impl Settings {
+    /// What is watched: one scope for every namespace, or one a namespace.
+    pub fn scopes(&self) -> Vec<Scope> {
+        match self.watch_namespaces.as_slice() {
+            [] => vec![Scope::Cluster],
+            namespaces => namespaces.iter().cloned().map(Scope::Namespace).collect(),
+        }
+    }
+}
+
 /// What every controller is given.
 #[derive(Clone)]
 pub struct Context {

@@ -37,15 +37,7 @@ pub fn shutdown_on(stop: impl Future<Output = ()> + Send + 'static) -> Shutdown 
 /// Runs the controllers of every kind for everything that is watched, until `shutdown` completes and what was begun
 /// has ended. Leadership is the caller's business.
 pub async fn run_controllers(context: Context, shutdown: Shutdown) {
-    let scopes: Vec<context::Scope> = match context.settings.watch_namespaces.as_slice() {
-        [] => vec![context::Scope::Cluster],
-        namespaces => namespaces
-            .iter()
-            .cloned()
-            .map(context::Scope::Namespace)
-            .collect(),
-    };
-    let controllers = scopes.into_iter().flat_map(|scope| {
+    let controllers = context.settings.scopes().into_iter().flat_map(|scope| {
         let context = Context {
             scope,
             ..context.clone()

@@ -260,6 +260,32 @@ fn two_campaigns_on_one_node_take_turns() {
 }
 
 #[test]
+fn a_drain_suspends_what_runs_and_ends_when_nothing_is_under_way() {
+    simulate(async {
+        let mut world = World::new(Setup::calm(5)).await;
+        world.start();
+        world.apply(&campaign("audit", "node-a", &[2, 4], 6)).await;
+        world.pass(Duration::from_secs(120)).await;
+        operator::drain::drain(&world.context(0), Duration::from_secs(900))
+            .await
+            .unwrap();
+        assert_eq!(world.stored("benchmarkcampaigns")[0]["spec"]["suspend"], true);
+        let steps: Vec<_> = world
+            .stored("benchmarkruns")
+            .iter()
+            .map(|run| run["status"]["step"].clone())
+            .collect();
+        assert!(steps.len() > 1, "{steps:?}");
+        assert!(
+            steps
+                .iter()
+                .all(|step| step == "Finished" || step == "Waiting" || step.is_null()),
+            "{steps:?}"
+        );
+    });
+}
+
+#[test]
 fn a_node_that_is_held_out_of_sight_is_waited_for_in_words() {
     simulate(async {
         let mut world = World::new(interposed(broken::HeldOutOfSight)).await;
