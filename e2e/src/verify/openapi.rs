@@ -32,7 +32,7 @@ pub fn schemas(document: &Value) -> Schemas {
             } else {
                 text("group")
             };
-            let file = format!("{group}/{}_{}.json", text("kind").to_lowercase(), text("version"));
+            let file = file_of(group, text("kind"), text("version"));
             let mut schema = converted(component);
             if let Some(schema) = schema.as_object_mut() {
                 schema.insert("definitions".into(), definitions(name, components));
@@ -41,6 +41,33 @@ pub fn schemas(document: &Value) -> Schemas {
         }
     }
     schemas
+}
+
+fn file_of(group: &str, kind: &str, version: &str) -> String {
+    format!("{group}/{}_{version}.json", kind.to_lowercase())
+}
+
+/// The files that [`schemas`] makes for the kinds of a list of definitions (a `List` of `CustomResourceDefinition`s), by
+/// `group/version`.
+pub fn kinds(definitions: &Value) -> BTreeMap<String, Vec<String>> {
+    let mut kinds: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for spec in definitions["items"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|definition| &definition["spec"])
+    {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (group, kind) = (text(&spec["group"]), text(&spec["names"]["kind"]));
+        for version in spec["versions"].as_array().into_iter().flatten() {
+            let version = text(&version["name"]);
+            kinds
+                .entry(format!("{group}/{version}"))
+                .or_default()
+                .push(file_of(&group, &kind, &version));
+        }
+    }
+    kinds
 }
 
 /// Every component that this one refers to, directly or not.
@@ -166,6 +193,21 @@ mod tests {
                 "benchmark-campaign.dev/benchmarkrun_v1alpha1.json",
                 "v1/pod_v1.json"
             ]
+        );
+    }
+
+    #[test]
+    fn the_kinds_of_definitions_are_looked_for_where_their_schemas_are_written() {
+        let definitions = json!({"items": [{"spec": {
+            "group": "benchmark-campaign.dev",
+            "names": {"kind": "BenchmarkRun"},
+            "versions": [{"name": "v1alpha1"}],
+        }}]});
+        let kinds = kinds(&definitions);
+        let files = &kinds["benchmark-campaign.dev/v1alpha1"];
+        assert!(
+            files.iter().all(|file| schemas(&document()).contains_key(file)) && files.len() == 1,
+            "{files:?}"
         );
     }
 

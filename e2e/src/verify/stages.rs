@@ -1,8 +1,10 @@
 //! What each stage runs.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -215,7 +217,10 @@ impl<'a> Context<'a> {
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(at(&folder))?;
         }
-        let count = step("reading the API's schemas", || self.write_schemas(&folder))?;
+        let count = step("reading the API's schemas", || {
+            self.until_told_of_our_kinds()?;
+            self.write_schemas(&folder)
+        })?;
         println!("  {count} kinds");
         for values in value_files()? {
             let shown = values
@@ -279,6 +284,47 @@ impl<'a> Context<'a> {
         // Its definition belongs to another product and is in no cluster of ours.
         command.args(["-skip", "monitoring.coreos.com/v1/ServiceMonitor"]);
         Ok(command)
+    }
+
+    /// The API server publishes the schemas of a new definition some seconds after it serves its kind.
+    fn until_told_of_our_kinds(&self) -> Result<()> {
+        const PATIENCE: Duration = Duration::from_mins(1);
+        let mut get = self.cluster()?.kubectl();
+        get.args(["get", "--output=json", "--filename"])
+            .arg(repository().join("crds/yaml"));
+        let listed = output("reading the definitions", &mut get)?;
+        let listed: Value = serde_json::from_str(&listed)
+            .map_err(|error| Error::Plain(format!("the definitions: {error}")))?;
+        let wanted = openapi::kinds(&listed);
+        let start = Instant::now();
+        loop {
+            let missing = self.untold(&wanted)?;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(Error::Plain(format!(
+                    "after {} s the API server's /openapi/v3 still has no schema for {}",
+                    PATIENCE.as_secs(),
+                    missing.join(", ")
+                )));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    fn untold(&self, wanted: &BTreeMap<String, Vec<String>>) -> Result<Vec<String>> {
+        let index = self.document("/openapi/v3")?;
+        let mut missing = Vec::new();
+        for (group_version, files) in wanted {
+            let path = index["paths"][format!("apis/{group_version}")]["serverRelativeURL"].as_str();
+            let told = match path {
+                Some(path) => openapi::schemas(&self.document(path)?),
+                None => openapi::Schemas::new(),
+            };
+            missing.extend(files.iter().filter(|file| !told.contains_key(*file)).cloned());
+        }
+        Ok(missing)
     }
 
     fn write_schemas(&self, folder: &Path) -> Result<usize> {
