@@ -7,7 +7,7 @@ use crds::run::CacheEvidence;
 use tokio::time::Instant;
 
 use crate::access::Result;
-use crate::connection::{Session, identifier};
+use crate::server::Server;
 
 /// Share of reads that may miss in a scan of tables that are warm, parts per million.
 const WARM_MISS_PPM: i64 = 10_000;
@@ -47,14 +47,14 @@ pub fn limit(settle: Duration, table_bytes: i64, pool_bytes: i64) -> Duration {
 }
 
 /// Brings the cache into the state wanted and says what it holds. `look_only` (no boot before this run) scans nothing.
-pub(crate) async fn bring(
-    session: &mut Session,
+pub(crate) async fn bring<S: Server>(
+    session: &mut S,
     schema: &str,
     state: CacheState,
     look_only: bool,
     limit: Duration,
 ) -> Result<CacheEvidence> {
-    let first = reads(session).await?;
+    let first = session.cache_reads(schema).await?;
     let mut evidence = CacheEvidence {
         reached: !look_only,
         miss_ppm: None,
@@ -63,14 +63,14 @@ pub(crate) async fn bring(
     match state {
         CacheState::Cold => {}
         CacheState::Dumped => {
-            evidence.reached = load_completed(session).await?;
+            evidence.reached = session.dump_loaded().await?;
         }
         CacheState::Prewarmed if look_only => {
             // The runs before on this boot read the tables: nothing may be scanned now, what is there is recorded.
             evidence.reached = true;
         }
         CacheState::Prewarmed => {
-            let statements = scans(session, schema).await?;
+            let statements = session.cache_scans(schema).await?;
             let (start, mut before) = (Instant::now(), first);
             evidence.reached = statements.is_empty();
             for _ in 0..SCANS {
@@ -80,7 +80,7 @@ pub(crate) async fn bring(
                         .run_within(left, "scan the tables into the cache", statement)
                         .await?;
                 }
-                let after = reads(session).await?;
+                let after = session.cache_reads(schema).await?;
                 evidence.miss_ppm = miss_ppm(before, after);
                 evidence.pages = Some(after.pages);
                 evidence.reached |= warm(evidence.miss_ppm);
@@ -92,63 +92,6 @@ pub(crate) async fn bring(
         }
     }
     Ok(evidence)
-}
-
-/// One scan of every index of every table: the primary key holds the rows.
-async fn scans(session: &mut Session, schema: &str) -> Result<Vec<String>> {
-    let indexes: Vec<(String, String)> = session
-        .rows_with(
-            "list the indexes to warm",
-            "SELECT DISTINCT TABLE_NAME, INDEX_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = ? AND \
-             INDEX_TYPE = 'BTREE' ORDER BY TABLE_NAME, INDEX_NAME = 'PRIMARY' DESC, INDEX_NAME",
-            (schema,),
-        )
-        .await?;
-    Ok(indexes
-        .into_iter()
-        .map(|(table, index)| {
-            format!(
-                "SELECT COUNT(*) FROM {}.{} FORCE INDEX ({})",
-                identifier(schema),
-                identifier(&table),
-                identifier(&index)
-            )
-        })
-        .collect())
-}
-
-async fn load_completed(session: &mut Session) -> Result<bool> {
-    let rows: Vec<(String, String)> = session
-        .rows(
-            "look whether the dump was loaded",
-            "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_load_status'",
-        )
-        .await?;
-    Ok(rows
-        .iter()
-        .any(|(_, status)| status.to_ascii_lowercase().contains("completed")))
-}
-
-async fn reads(session: &mut Session) -> Result<Reads> {
-    let rows: Vec<(String, String)> = session
-        .rows(
-            "read the cache's counters",
-            "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_buffer_pool_read_requests', \
-             'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_pages_data', 'Innodb_buffer_pool_pages_free')",
-        )
-        .await?;
-    let mut reads = Reads::default();
-    for (name, value) in rows {
-        let number = value.parse().unwrap_or_default();
-        match name.to_ascii_lowercase().as_str() {
-            "innodb_buffer_pool_read_requests" => reads.requests = number,
-            "innodb_buffer_pool_reads" => reads.misses = number,
-            "innodb_buffer_pool_pages_data" => reads.pages = number,
-            "innodb_buffer_pool_pages_free" => reads.free = number,
-            _ => {}
-        }
-    }
-    Ok(reads)
 }
 
 #[cfg(test)]

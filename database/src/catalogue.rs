@@ -1,5 +1,5 @@
 //! The live server's catalogue of parameters, and everything that follows from it without asking again: unknown names,
-//! types, ranges, comparisons (values: [`value`]). Loading it is the only thing here that talks to a server.
+//! types, ranges, comparisons (values: [`value`]). Each engine loads it in its own way.
 
 mod value;
 
@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 
 use crds::parameter::{ParameterValue, Parameters};
 
-use crate::access::{ParameterProblem, Result};
+use crate::access::ParameterProblem;
 use crate::configuration::canonical_name;
-use crate::connection::Session;
 
 pub use value::{Kind, Variable};
 
@@ -19,35 +18,7 @@ pub struct Catalogue {
     variables: BTreeMap<String, Variable>,
 }
 
-type CatalogueRow = (
-    String,
-    Option<String>,
-    String,
-    String,
-    String,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    Option<String>,
-    String,
-    Option<String>,
-);
-
 impl Catalogue {
-    /// Reads the catalogue of a MariaDB server.
-    pub(crate) async fn load(session: &mut Session) -> Result<Self> {
-        let rows: Vec<CatalogueRow> = session
-            .rows(
-                "read the catalogue of parameters",
-                "SELECT VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, VARIABLE_SCOPE, VARIABLE_TYPE, \
-                 NUMERIC_MIN_VALUE, NUMERIC_MAX_VALUE, NUMERIC_BLOCK_SIZE, ENUM_VALUE_LIST, READ_ONLY, \
-                 COMMAND_LINE_ARGUMENT \
-                 FROM information_schema.SYSTEM_VARIABLES",
-            )
-            .await?;
-        Ok(Self::from_variables(rows.into_iter().map(variable)))
-    }
-
     /// A catalogue of these parameters.
     pub fn from_variables(variables: impl IntoIterator<Item = Variable>) -> Self {
         Self {
@@ -151,42 +122,6 @@ impl Catalogue {
                     .map(String::as_str)
                     .find(|known| name.len() > 5 && known.ends_with(&format!("_{name}")))
             })
-    }
-}
-
-/// Read-only variables that the catalogue lists without an argument although there is an option of their name.
-const OPTIONS: &[&str] = &["log_bin", "skip_external_locking"];
-
-fn variable(row: CatalogueRow) -> Variable {
-    let (name, value, origin, scope, kind, min, max, block, words, read_only, argument) = row;
-    let number = |text: Option<String>| text.and_then(|t| t.parse::<f64>().ok().map(|f| (t, f)));
-    let whole = |(text, float): (String, f64)| text.parse::<i128>().unwrap_or(float as i128);
-    let range = number(min).map(whole).zip(number(max).map(whole));
-    Variable {
-        name: name.to_ascii_lowercase(),
-        value: value.unwrap_or_default(),
-        kind: match kind.as_str() {
-            "BOOLEAN" => Kind::Boolean,
-            // Character sets and locales are said to be words, but none are listed.
-            "ENUM" if words.is_none() => Kind::Text,
-            "ENUM" => Kind::Word,
-            "SET" => Kind::Set,
-            "FLAGSET" => Kind::Switches,
-            "DOUBLE" => Kind::Real,
-            _ if kind.contains("INT") => Kind::Integer,
-            _ => Kind::Text,
-        },
-        range,
-        block: block.and_then(|b| b.parse().ok()).filter(|b| *b > 0).unwrap_or(1),
-        words: words
-            .map(|w| w.split(',').map(str::to_owned).collect())
-            .unwrap_or_default(),
-        fixed: read_only == "YES"
-            && argument.is_none()
-            && !OPTIONS.contains(&name.to_ascii_lowercase().as_str()),
-        read_only: read_only == "YES",
-        session_only: scope == "SESSION ONLY",
-        origin,
     }
 }
 

@@ -3,42 +3,15 @@
 use crds::environment::Environment;
 use crds::runner::AgentUsage;
 
-use crate::access::Result;
-use crate::audit::Found;
-use crate::connection::Session;
-
-/// Bytes of a schema's tables and indexes by the server's own statistics.
-pub(crate) async fn table_bytes(session: &mut Session, schema: &str) -> Result<i64> {
-    let rows: Vec<Option<i64>> = session
-        .rows_with(
-            "read the size of the tables",
-            "SELECT CAST(SUM(DATA_LENGTH + INDEX_LENGTH) AS SIGNED) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ?",
-            (schema,),
-        )
-        .await?;
-    Ok(rows.into_iter().next().flatten().unwrap_or_default())
-}
-
-/// What was found, as every run records it.
-pub(crate) fn describe(
-    found: &Found,
+/// What the server said of itself, completed by what else was found, as every run records it.
+pub(crate) fn complete(
+    mut environment: Environment,
     replica: Option<bool>,
     table_bytes: i64,
     usage: Option<&AgentUsage>,
 ) -> Environment {
-    let variable = |name: &str| Some(found.variable(name).to_owned()).filter(|v| !v.is_empty());
-    let number = |text: &str| text.parse::<i64>().ok();
-    let mut environment = Environment {
-        server_version: variable("version"),
-        role: replica.map(|replica| if replica { "Replica" } else { "Primary" }.to_owned()),
-        log_bin: variable("log_bin"),
-        redo_bytes: number(found.variable("innodb_log_file_size")),
-        checkpoint_age_bytes: number(found.status("innodb_checkpoint_age")),
-        buffer_pool_bytes: number(found.variable("innodb_buffer_pool_size")),
-        table_bytes: Some(table_bytes),
-        history_list_length: number(found.status("innodb_history_list_length")),
-        ..Environment::default()
-    };
+    environment.role = replica.map(|replica| if replica { "Replica" } else { "Primary" }.to_owned());
+    environment.table_bytes = Some(table_bytes);
     if let Some(usage) = usage {
         environment.kernel.clone_from(&usage.kernel);
         environment.cpu_model.clone_from(&usage.cpu_model);

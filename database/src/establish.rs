@@ -3,6 +3,7 @@
 //! prefix of it can be repeated: each step looks first and does only what is missing. All of it happens under the lock of
 //! [`crate::exclusive`], and a runner starts only where the last step was reached.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crds::audit::{AuditState, AuditType};
@@ -17,35 +18,38 @@ use tokio::sync::oneshot;
 use crate::access::{EstablishOrder, Established, Login, ParameterProblem, Proof, Result};
 use crate::agent::{self, Agent};
 use crate::audit::{self, Found};
-use crate::catalogue::Catalogue;
-use crate::connection::{Session, in_session};
 use crate::exclusive;
 use crate::marker::Fence;
-use crate::{cache, configuration, environment, identity, marker, parameters, settle};
+use crate::server::{Server, in_session};
+use crate::{cache, configuration, environment, marker, parameters, settle};
 
 /// How long a canary may need from the server's log buffer to the file.
 const CANARY_TRIES: u32 = 10;
 const CANARY_INTERVAL: Duration = Duration::from_millis(100);
 
 /// See [`crate::DatabaseAccess::establish`].
-pub(crate) async fn establish(engine: Engine, login: &Login, order: &EstablishOrder) -> Result<Established> {
-    in_session!(login, session => {
+pub(crate) async fn establish<S: Server>(
+    engine: Engine,
+    login: &Login,
+    order: &EstablishOrder,
+) -> Result<Established> {
+    in_session!(S, login, session => {
         exclusive::changing(
             session,
             (&order.run_uid, order.epoch),
             Duration::ZERO,
             |holder| Established::Fenced { holder },
-            async |session| steps(engine, login, order, session).await,
+            async |session: &mut S| steps(engine, login, order, session).await,
         )
         .await
     })
 }
 
-async fn steps(
+async fn steps<S: Server>(
     engine: Engine,
     login: &Login,
     order: &EstablishOrder,
-    session: &mut Session,
+    session: &mut S,
 ) -> Result<Established> {
     let schema = login.connection.schema.as_str();
     let agent = Agent::of(login);
@@ -55,7 +59,7 @@ async fn steps(
     };
 
     // Looking only: whose server is it, is the data there.
-    if let Some(fence) = marker::read_fence(session).await?
+    if let Some(fence) = session.read_fence().await?
         && let Some(refused) = refused(fence, |fence| fence.admits(&order.run_uid, order.epoch), order)
     {
         return Ok(refused);
@@ -67,38 +71,36 @@ async fn steps(
 
     // From here on the server is changed: first the fence, so that nobody else does.
     if agent.is_none() {
-        marker::ensure_schema(session).await?;
+        session.ensure_marker().await?;
     }
-    let fence = marker::take_fence(session, &order.run_uid, order.epoch).await?;
+    let fence = session.take_fence(&order.run_uid, order.epoch).await?;
     if let Some(refused) = refused(fence, |fence| fence.is_of(&order.run_uid, order.epoch), order) {
         return Ok(refused);
     }
 
     let mut problems = Vec::new();
-    let found = found(session, login).await?;
+    let found = session.found(login).await?;
     // Within a visit the mechanism keeps recording; after a boot nothing records until it is switched on.
     if order.fresh_boot || !audit::verify(engine, &order.audit, &found)?.problems.is_empty() {
         for statement in audit::silence(engine, &found) {
-            problems.extend(parameters::run(session, &order.audit.name, &statement).await?);
+            problems.extend(session.apply(&order.audit.name, &statement).await?);
         }
         if let Some(agent) = &agent {
             agent.rotate().await?;
         }
     }
-    let catalogue = Catalogue::load(session).await?;
+    let names = wanted.keys().cloned().collect();
+    let catalogue = session.catalogue(&names).await?;
     let (statements, unreachable) = parameters::plan(&catalogue, &wanted);
     problems.extend(unreachable);
     for (name, statement) in &statements {
-        problems.extend(parameters::run(session, name, statement).await?);
+        problems.extend(session.apply(name, statement).await?);
     }
     if !problems.is_empty() {
         return Ok(Established::NotInForce { problems });
     }
 
-    let pool = catalogue
-        .get("innodb_buffer_pool_size")
-        .and_then(|v| v.value.parse().ok())
-        .unwrap_or(i64::MAX);
+    let pool = session.cache_bytes(&catalogue).unwrap_or(i64::MAX);
     let limit = cache::limit(order.settle.timeout.into(), dataset.bytes, pool);
     let look_only = !order.fresh_boot;
     let (settled, cached) = if look_only || order.settle.fixed_sleep.is_some() {
@@ -111,7 +113,7 @@ async fn steps(
         // Scanning overlaps settling: it reads, settling looks at what is written.
         let (told, warmed) = oneshot::channel::<()>();
         let warming = async {
-            let cached = in_session!(login, second => scan(second, order, schema, limit).await);
+            let cached = in_session!(S, login, second => scan(second, order, schema, limit).await);
             let _ = told.send(());
             cached
         };
@@ -130,19 +132,19 @@ async fn steps(
     };
 
     // The proof: everything once more, as it is now.
-    let catalogue = Catalogue::load(session).await?;
+    let catalogue = session.catalogue(&BTreeSet::new()).await?;
     let (read_back, problems) = parameters::read_back(&catalogue, &wanted, read_only(&order.workload));
     if !problems.is_empty() {
         return Ok(Established::NotInForce { problems });
     }
     let usage = usage(agent.as_ref()).await;
-    let found = self::found(session, login).await?;
-    let started = identity::started(session, &found).await?;
-    let bytes = environment::table_bytes(session, schema).await?;
-    let replica = identity::is_replica(session).await?;
+    let found = session.found(login).await?;
+    let started = session.started(&found).await?;
+    let bytes = session.table_bytes(schema).await?;
+    let replica = session.is_replica().await?;
     let canary_decided = evidence.canary_found.is_some();
     if !marker::write_proved(session, &order.run_uid, order.epoch).await? {
-        let holder = marker::read_fence(session).await?.map(|fence| fence.holder);
+        let holder = session.read_fence().await?.map(|fence| fence.holder);
         return Ok(Established::Fenced {
             holder: holder.unwrap_or_default(),
         });
@@ -150,7 +152,7 @@ async fn steps(
     Ok(Established::Ready(Box::new(Proof {
         started,
         audit_log,
-        environment: environment::describe(&found, replica, bytes, usage.as_ref()),
+        environment: environment::complete(session.surroundings(&found), replica, bytes, usage.as_ref()),
         evidence: Evidence {
             level: if canary_decided {
                 EvidenceLevel::Proved
@@ -179,34 +181,27 @@ fn refused(fence: Fence, permits: impl Fn(&Fence) -> bool, order: &EstablishOrde
 }
 
 /// Warms the cache in a session of its own, which whoever takes over can find and end.
-async fn scan(
-    session: &mut Session,
+async fn scan<S: Server>(
+    session: &mut S,
     order: &EstablishOrder,
     schema: &str,
     limit: Duration,
 ) -> Result<CacheEvidence> {
-    exclusive::lock(session, exclusive::SCANNING, Duration::ZERO).await?;
+    session.lock(exclusive::SCANNING, Duration::ZERO).await?;
     cache::bring(session, schema, order.cache, false, limit).await
 }
 
 /// The data that is there, or what was found instead.
-async fn dataset(
-    session: &mut Session,
+async fn dataset<S: Server>(
+    session: &mut S,
     schema: &str,
     order: &EstablishOrder,
 ) -> Result<std::result::Result<DatasetStatus, String>> {
-    let Some(made) = marker::read_dataset(session, schema).await? else {
+    let Some(made) = session.read_dataset(schema).await? else {
         return Ok(Err(format!("schema {schema} holds no finished data")));
     };
-    let tables: Vec<i64> = session
-        .rows_with(
-            "count the tables",
-            "SELECT COUNT(*) FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_TYPE = 'BASE TABLE'",
-            (schema,),
-        )
-        .await?;
-    let tables = tables.first().copied().unwrap_or_default();
-    let bytes = environment::table_bytes(session, schema).await?;
+    let tables = session.table_count(schema).await?;
+    let bytes = session.table_bytes(schema).await?;
     Ok(judge_dataset(&made, tables, bytes, order).map_or(Ok(made), Err))
 }
 
@@ -233,19 +228,19 @@ fn judge_dataset(made: &DatasetStatus, tables: i64, bytes: i64, order: &Establis
 }
 
 /// Switches the mechanism on (or proves that nothing records), sends the canary and looks for it.
-async fn audit_in_force(
+async fn audit_in_force<S: Server>(
     engine: Engine,
     login: &Login,
     order: &EstablishOrder,
-    session: &mut Session,
+    session: &mut S,
     agent: Option<&Agent>,
 ) -> Result<std::result::Result<(AuditEvidence, Option<AuditLogPosition>), Vec<ParameterProblem>>> {
     let mut problems = Vec::new();
-    let before = found(session, login).await?;
+    let before = session.found(login).await?;
     for statement in audit::statements(engine, &order.audit, &before)? {
-        problems.extend(parameters::run(session, &order.audit.name, &statement).await?);
+        problems.extend(session.apply(&order.audit.name, &statement).await?);
     }
-    let found = found(session, login).await?;
+    let found = session.found(login).await?;
     let verdict = audit::verify(engine, &order.audit, &found)?;
     problems.extend(verdict.problems);
     if !problems.is_empty() {
@@ -258,7 +253,7 @@ async fn audit_in_force(
         ..AuditEvidence::default()
     };
     let on = order.audit.state == AuditState::On && order.audit.type_ != AuditType::None;
-    let logs = logs(engine, &found);
+    let logs = logs(engine, session, &found);
     let mut sizes = Vec::with_capacity(logs.len());
     if let Some(agent) = agent {
         for (_, file) in &logs {
@@ -268,7 +263,7 @@ async fn audit_in_force(
     // Thresholds are copied into a session when it connects: the canary comes from a new one, as load will.
     let word = audit::canary_word(&order.run_uid, order.epoch);
     let statement = audit::canary_statement(&word);
-    in_session!(login, fresh => fresh.run("send the canary", &statement).await)?;
+    in_session!(S, login, fresh => fresh.run("send the canary", &statement).await)?;
     let Some(agent) = agent else {
         return Ok(Ok((evidence, None)));
     };
@@ -320,41 +315,10 @@ async fn audit_in_force(
 }
 
 /// Every log on the volume that could hold the canary, by mechanism, as the agent names it.
-fn logs(engine: Engine, found: &Found) -> Vec<(AuditType, String)> {
+fn logs<S: Server>(engine: Engine, session: &S, found: &Found) -> Vec<(AuditType, String)> {
     audit::mechanisms(engine)
-        .filter_map(|m| Some((m.kind(), relative(found, &m.log_path(found)?)?)))
+        .filter_map(|m| Some((m.kind(), session.on_volume(found, &m.log_path(found)?)?)))
         .collect()
-}
-
-/// A log's path relative to the data volume, as the agent wants it; `None` outside of it.
-fn relative(found: &Found, path: &str) -> Option<String> {
-    let data = found.variable("datadir").trim_end_matches('/');
-    let (volume, _) = data.rsplit_once('/')?;
-    let rest = path.strip_prefix(volume)?.strip_prefix('/')?;
-    (!rest.split('/').any(|part| part == "..")).then(|| rest.to_owned())
-}
-
-/// Variables, status and plugins of the server.
-pub(crate) async fn found(session: &mut Session, login: &Login) -> Result<Found> {
-    let lower = |rows: Vec<(String, String)>| {
-        rows.into_iter()
-            .map(|(name, value)| (name.to_ascii_lowercase(), value))
-            .collect()
-    };
-    let variables = session.rows("read variables", "SHOW GLOBAL VARIABLES").await?;
-    let status = session.rows("read status", "SHOW GLOBAL STATUS").await?;
-    let plugins: Vec<(String, String)> = session
-        .rows(
-            "read plugins",
-            "SELECT UPPER(PLUGIN_NAME), PLUGIN_STATUS FROM information_schema.PLUGINS",
-        )
-        .await?;
-    Ok(Found {
-        variables: lower(variables),
-        status: lower(status),
-        plugins: plugins.into_iter().collect(),
-        managed: login.connection.agent.is_some(),
-    })
 }
 
 async fn usage(agent: Option<&Agent>) -> Option<AgentUsage> {
@@ -377,19 +341,19 @@ pub fn read_only(workload: &Workload) -> bool {
 }
 
 /// Compares parameters and audit setting with what is in force now; used when load has ended.
-pub(crate) async fn still_in_force(
+pub(crate) async fn still_in_force<S: Server>(
     engine: Engine,
     login: &Login,
-    session: &mut Session,
+    session: &mut S,
     wanted: &Parameters,
     setting: &crds::audit::AuditSetting,
 ) -> Result<(Found, Vec<ParameterProblem>)> {
-    let catalogue = Catalogue::load(session).await?;
+    let catalogue = session.catalogue(&BTreeSet::new()).await?;
     let mut problems = match configuration::merge([wanted, &setting.parameters]) {
         Ok(wanted) => parameters::read_back(&catalogue, &wanted, false).1,
         Err(problems) => problems,
     };
-    let found = found(session, login).await?;
+    let found = session.found(login).await?;
     problems.extend(audit::verify(engine, setting, &found)?.problems);
     Ok((found, problems))
 }

@@ -5,8 +5,8 @@
 use std::time::Duration;
 
 use crate::access::{DatabaseError, Result};
-use crate::connection::Session;
-use crate::marker::{self, Fence};
+use crate::marker::Fence;
+use crate::server::Server;
 
 /// Name of the lock under which a server is changed.
 pub(crate) const CHANGING: &str = "benchmark_campaign";
@@ -31,20 +31,20 @@ pub(crate) enum Right {
 
 /// Asks to change the server for a run. Another session of the same epoch is waited for as long as `patience`; one of a
 /// lower epoch is ended. The fence row must be looked at again afterwards: the session before may have written it.
-pub(crate) async fn acquire(
-    session: &mut Session,
+pub(crate) async fn acquire<S: Server>(
+    session: &mut S,
     run_uid: &str,
     epoch: i64,
     patience: Duration,
 ) -> Result<Right> {
-    if !lock(session, CHANGING, Duration::ZERO).await? {
-        let fence = marker::read_fence(session).await?;
+    if !session.lock(CHANGING, Duration::ZERO).await? {
+        let fence = session.read_fence().await?;
         let granted = match standing(fence.as_ref(), run_uid, epoch) {
             Standing::Fenced(holder) => return Ok(Right::Fenced { holder }),
-            Standing::Same => lock(session, CHANGING, patience).await?,
+            Standing::Same => session.lock(CHANGING, patience).await?,
             Standing::Newer => {
-                end_session(session, CHANGING).await?;
-                lock(session, CHANGING, TAKE_OVER).await?
+                session.end_holder(CHANGING).await?;
+                session.lock(CHANGING, TAKE_OVER).await?
             }
         };
         if !granted {
@@ -54,23 +54,23 @@ pub(crate) async fn acquire(
         }
     }
     // What an earlier holder had begun beside its own session.
-    end_session(session, SCANNING).await?;
+    session.end_holder(SCANNING).await?;
     Ok(Right::Granted)
 }
 
 /// Does the work that changes the server, under the lock; `fenced` says what is answered where the row belongs to
 /// another run, whose UID it is given.
-pub(crate) async fn changing<T>(
-    session: &mut Session,
+pub(crate) async fn changing<S: Server, T>(
+    session: &mut S,
     (run_uid, epoch): (&str, i64),
     patience: Duration,
     fenced: impl FnOnce(String) -> T,
-    work: impl AsyncFnOnce(&mut Session) -> Result<T>,
+    work: impl AsyncFnOnce(&mut S) -> Result<T>,
 ) -> Result<T> {
     match acquire(session, run_uid, epoch, patience).await? {
         Right::Granted => {
             let answer = work(session).await;
-            release(session, CHANGING).await;
+            session.release(CHANGING).await;
             answer
         }
         Right::Fenced { holder } => Ok(fenced(holder)),
@@ -91,32 +91,4 @@ fn standing(fence: Option<&Fence>, run_uid: &str, epoch: i64) -> Standing {
         // Without a row the marker schema is being made at this moment.
         Some(_) | None => Standing::Same,
     }
-}
-
-/// Takes a lock for this session; `false` if it was not free within the time.
-pub(crate) async fn lock(session: &mut Session, name: &str, patience: Duration) -> Result<bool> {
-    let doing = "take the lock under which the server is changed";
-    let sql = format!("SELECT GET_LOCK('{name}', {})", patience.as_secs());
-    let limit = crate::connection::STATEMENT_LIMIT + patience;
-    let answer: Vec<Option<i64>> = session.rows_within(limit, doing, &sql).await?;
-    Ok(answer == [Some(1)])
-}
-
-/// Gives a lock back; one that cannot be given back goes with the session.
-pub(crate) async fn release(session: &mut Session, name: &str) {
-    let sql = format!("DO RELEASE_LOCK('{name}')");
-    let _ = session.run("give the lock back", &sql).await;
-}
-
-/// Ends the session that holds a lock, if one does. A session that has gone meanwhile, or is another login's, is left:
-/// what counts is whether the lock becomes free.
-async fn end_session(session: &mut Session, name: &str) -> Result<()> {
-    let sql = format!("SELECT CAST(IS_USED_LOCK('{name}') AS SIGNED)");
-    let holder: Vec<Option<i64>> = session.rows("look who changes the server", &sql).await?;
-    if let Some(connection) = holder.into_iter().flatten().next() {
-        let _ = session
-            .run("end an older session", &format!("KILL CONNECTION {connection}"))
-            .await;
-    }
-    Ok(())
 }

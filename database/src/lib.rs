@@ -6,9 +6,9 @@ pub mod after;
 pub mod agent;
 pub mod audit;
 pub mod cache;
+mod calls;
 pub mod catalogue;
 pub mod configuration;
-mod connection;
 mod databases;
 pub mod engine;
 pub mod environment;
@@ -19,6 +19,7 @@ pub mod identity;
 mod live;
 pub mod marker;
 pub mod parameters;
+mod server;
 pub mod settle;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

@@ -3,42 +3,20 @@
 
 use std::time::Duration;
 
-use crds::dataset::DatasetStatus;
 use crds::parameter::ParameterValue;
 use crds::target::Engine;
 use crds::workload::{Workload, WorkloadType};
 
-use crate::access::{DatabaseError, Result};
+use crate::access::Result;
 use crate::configuration::{canonical_name, hex_digest};
-use crate::connection::Session;
 use crate::exclusive;
+use crate::server::Server;
 
 /// How long a runner waits for an operator that is at the server.
 const CLAIM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Name of the marker schema.
 pub const SCHEMA: &str = "benchmark_campaign";
-
-/// Statements that make the marker schema; repeating them changes nothing. The identity is drawn once, with the data.
-pub fn schema_statements() -> Vec<String> {
-    vec![
-        format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {SCHEMA}.fence (id TINYINT NOT NULL PRIMARY KEY, server_identity CHAR(36) \
-             CHARACTER SET ascii NOT NULL, holder VARCHAR(64) CHARACTER SET ascii NOT NULL, epoch BIGINT NOT NULL, \
-             started TINYINT NOT NULL, updated_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE \
-             CURRENT_TIMESTAMP(6)) ENGINE=InnoDB"
-        ),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {SCHEMA}.dataset (schema_name VARCHAR(64) NOT NULL PRIMARY KEY, hash \
-             VARCHAR(64) CHARACTER SET ascii NOT NULL, tables BIGINT NOT NULL, rows_per_table BIGINT NOT NULL, bytes \
-             BIGINT NOT NULL, made_at TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6)) ENGINE=InnoDB"
-        ),
-        format!(
-            "INSERT IGNORE INTO {SCHEMA}.fence (id, server_identity, holder, epoch, started) VALUES (1, UUID(), '', 0, 0)"
-        ),
-    ]
-}
 
 /// What a runner's claim of the fence row came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,7 +47,7 @@ pub enum Progress {
 
 impl Progress {
     /// As the column holds it.
-    const fn column(self) -> i64 {
+    pub(crate) const fn column(self) -> i64 {
         match self {
             Self::Establishing => 0,
             Self::Proved => 1,
@@ -77,7 +55,7 @@ impl Progress {
         }
     }
 
-    fn of_column(value: i64) -> Self {
+    pub(crate) fn of_column(value: i64) -> Self {
         match value {
             0 => Self::Establishing,
             1 => Self::Proved,
@@ -116,97 +94,27 @@ impl Fence {
     }
 }
 
-/// Makes the marker schema where the init file could not (borrowed servers).
-pub(crate) async fn ensure_schema(session: &mut Session) -> Result<()> {
-    for statement in schema_statements() {
-        session.run("make the marker schema", &statement).await?;
-    }
-    Ok(())
-}
-
-/// Reads the fence row; `None` where there is no marker schema.
-pub(crate) async fn read_fence(session: &mut Session) -> Result<Option<Fence>> {
-    let sql = format!("SELECT server_identity, holder, epoch, started FROM {SCHEMA}.fence WHERE id = 1");
-    let rows = session
-        .rows::<(String, String, i64, i64)>("read the fence row", &sql)
-        .await;
-    Ok(absent_if_no_table(rows)?.into_iter().flatten().next().map(
-        |(server_identity, holder, epoch, started)| Fence {
-            server_identity,
-            holder,
-            epoch,
-            progress: Progress::of_column(started),
-        },
-    ))
-}
-
-/// Takes the fence row for a run, before anything is changed for it; gives the row as it is afterwards. The caller
-/// compares: the server may be changed if the row is the run's and no runner has started. What was proved before counts
-/// no more; a start is never undone.
-pub(crate) async fn take_fence(session: &mut Session, run_uid: &str, epoch: i64) -> Result<Fence> {
-    let sql = format!(
-        "UPDATE {SCHEMA}.fence SET holder = ?, epoch = ?, started = {} WHERE id = 1 AND (epoch < ? OR (holder = ? AND \
-         epoch = ? AND started <> {}))",
-        Progress::Establishing.column(),
-        Progress::Started.column()
-    );
-    session
-        .run_with(
-            "write the fence row",
-            &sql,
-            (run_uid, epoch, epoch, run_uid, epoch),
-        )
-        .await?;
-    read_fence(session)
-        .await?
-        .ok_or_else(|| DatabaseError::Statement {
-            statement: "write the fence row".to_owned(),
-            message: format!("{SCHEMA}.fence has no row 1"),
-        })
-}
-
-/// Moves the fence row of a run from one state to the next; whether it was in the first.
-async fn advance(
-    session: &mut Session,
-    doing: &str,
-    run_uid: &str,
-    epoch: i64,
-    (from, to): (Progress, Progress),
-) -> Result<bool> {
-    let sql = format!(
-        "UPDATE {SCHEMA}.fence SET started = {} WHERE id = 1 AND holder = ? AND epoch = ? AND started = {}",
-        to.column(),
-        from.column()
-    );
-    Ok(session.run_with(doing, &sql, (run_uid, epoch)).await? == 1)
-}
-
 /// Says that everything is proved: the last statement of bringing it in force. Whether the row still was the run's.
-pub(crate) async fn write_proved(session: &mut Session, run_uid: &str, epoch: i64) -> Result<bool> {
-    let step = (Progress::Establishing, Progress::Proved);
-    advance(
-        session,
-        "write the proof into the fence row",
-        run_uid,
-        epoch,
-        step,
-    )
-    .await
+pub(crate) async fn write_proved<S: Server>(session: &mut S, run_uid: &str, epoch: i64) -> Result<bool> {
+    session
+        .advance((run_uid, epoch), Progress::Establishing, Progress::Proved)
+        .await
 }
 
 /// Claims the fence row for one start of a runner. An operator that is at the server is waited for a moment: it may be
 /// proving the same run once more.
-pub(crate) async fn claim(session: &mut Session, run_uid: &str, epoch: i64) -> Result<Claim> {
-    let locked = exclusive::lock(session, exclusive::CHANGING, CLAIM_PATIENCE).await?;
-    let step = (Progress::Proved, Progress::Started);
-    let claimed = advance(session, "claim the fence row", run_uid, epoch, step).await?;
+pub(crate) async fn claim<S: Server>(session: &mut S, run_uid: &str, epoch: i64) -> Result<Claim> {
+    let locked = session.lock(exclusive::CHANGING, CLAIM_PATIENCE).await?;
+    let claimed = session
+        .advance((run_uid, epoch), Progress::Proved, Progress::Started)
+        .await?;
     if locked {
-        exclusive::release(session, exclusive::CHANGING).await;
+        session.release(exclusive::CHANGING).await;
     }
     if claimed {
         return Ok(Claim::Claimed);
     }
-    Ok(match read_fence(session).await? {
+    Ok(match session.read_fence().await? {
         Some(fence) if fence.has_started(run_uid, epoch) => Claim::AlreadyStarted,
         Some(fence) if fence.is_of(run_uid, epoch) => Claim::NotProved,
         Some(fence) => Claim::Fenced { holder: fence.holder },
@@ -214,82 +122,6 @@ pub(crate) async fn claim(session: &mut Session, run_uid: &str, epoch: i64) -> R
             holder: String::new(),
         },
     })
-}
-
-/// Run at every boot of a managed server: what was proved, was proved on the boot before.
-pub(crate) fn forget_proof_statement() -> String {
-    format!(
-        "UPDATE {SCHEMA}.fence SET started = {} WHERE started = {}",
-        Progress::Establishing.column(),
-        Progress::Proved.column()
-    )
-}
-
-/// What the marker says of a schema's data; `None` where nothing was finished there.
-pub(crate) async fn read_dataset(session: &mut Session, schema: &str) -> Result<Option<DatasetStatus>> {
-    let sql =
-        format!("SELECT hash, tables, rows_per_table, bytes FROM {SCHEMA}.dataset WHERE schema_name = ?");
-    let rows = session
-        .rows_with::<(String, i64, i64, i64)>("read the dataset's marker", &sql, (schema,))
-        .await;
-    Ok(absent_if_no_table(rows)?
-        .into_iter()
-        .flatten()
-        .next()
-        .map(|(hash, tables, rows_per_table, bytes)| DatasetStatus {
-            hash,
-            tables,
-            rows_per_table,
-            bytes,
-        }))
-}
-
-/// Says what a schema holds now, if the fence row still is the run's that made it; whether it was.
-pub(crate) async fn write_dataset(
-    session: &mut Session,
-    schema: &str,
-    made: &DatasetStatus,
-    (run_uid, epoch): (&str, i64),
-) -> Result<bool> {
-    let sql = format!(
-        "REPLACE INTO {SCHEMA}.dataset (schema_name, hash, tables, rows_per_table, bytes) SELECT ?, ?, ?, ?, ? FROM \
-         {SCHEMA}.fence WHERE id = 1 AND holder = ? AND epoch = ?"
-    );
-    let values = (
-        schema,
-        &made.hash,
-        made.tables,
-        made.rows_per_table,
-        made.bytes,
-        run_uid,
-        epoch,
-    );
-    let changed = session
-        .run_with("write the dataset's marker", &sql, values)
-        .await?;
-    Ok(changed > 0)
-}
-
-/// Says that a schema holds nothing that is finished.
-pub(crate) async fn forget_dataset(session: &mut Session, schema: &str) -> Result<()> {
-    let sql = format!("DELETE FROM {SCHEMA}.dataset WHERE schema_name = ?");
-    session
-        .run_with("remove the dataset's marker", &sql, (schema,))
-        .await?;
-    Ok(())
-}
-
-/// 1146 (no such table) and 1049 (no such schema) mean that there is no marker.
-fn absent_if_no_table<T>(rows: Result<Vec<T>>) -> Result<Option<Vec<T>>> {
-    match rows {
-        Ok(rows) => Ok(Some(rows)),
-        Err(DatabaseError::Statement { message, .. })
-            if message.starts_with("error 1146") || message.starts_with("error 1049") =>
-        {
-            Ok(None)
-        }
-        Err(error) => Err(error),
-    }
 }
 
 /// Options of sysbench's bundled OLTP scripts that shape the data they prepare. `rand_*` does: it draws column `k`.

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::access::Result;
 use crate::agent::Agent;
-use crate::connection::Session;
+use crate::server::Server;
 
 /// Time between two samples.
 pub const INTERVAL: Duration = Duration::from_millis(500);
@@ -105,8 +105,8 @@ fn loading(status: &str) -> bool {
 }
 
 /// Waits until the server has come to rest, or the limit; with `look_only`, says only whether it has.
-pub(crate) async fn wait(
-    session: &mut Session,
+pub(crate) async fn wait<S: Server>(
+    session: &mut S,
     agent: Option<&Agent>,
     settle: &Settle,
     look_only: bool,
@@ -125,7 +125,7 @@ pub(crate) async fn wait(
     let interval = if look_only { LOOK_INTERVAL } else { INTERVAL };
     let mut samples = Vec::new();
     loop {
-        let mut sample = sample(session).await?;
+        let mut sample = session.sample().await?;
         sample.at = start.elapsed();
         if let Some(agent) = agent {
             // An agent that does not answer is not the server's unrest.
@@ -143,30 +143,6 @@ pub(crate) async fn wait(
         }
         sleep(interval).await;
     }
-}
-
-async fn sample(session: &mut Session) -> Result<Sample> {
-    let rows: Vec<(String, String)> = session
-        .rows(
-            "look whether the server has settled",
-            "SHOW GLOBAL STATUS WHERE Variable_name IN ('Innodb_history_list_length', 'Innodb_checkpoint_age', \
-             'Innodb_data_written', 'Innodb_os_log_written', 'Innodb_buffer_pool_load_status')",
-        )
-        .await?;
-    let mut sample = Sample::default();
-    for (name, value) in rows {
-        let number = value.parse().ok();
-        match name.to_ascii_lowercase().as_str() {
-            "innodb_history_list_length" => sample.history = number,
-            "innodb_checkpoint_age" => sample.checkpoint_age = number,
-            "innodb_data_written" | "innodb_os_log_written" => {
-                sample.written = number.map(|n: i64| n + sample.written.unwrap_or_default());
-            }
-            "innodb_buffer_pool_load_status" => sample.load_status = value,
-            _ => {}
-        }
-    }
-    Ok(sample)
 }
 
 #[cfg(test)]

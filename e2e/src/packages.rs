@@ -39,6 +39,7 @@ const SERVER: &str = "mariadb-server";
 pub const TESTS: &[Package] = &[
     package(SERVER, "tests against a private real server"),
     package("sysbench", "tests of the runner"),
+    package("mmdebstrap", "servers of other Debian releases for the tests"),
 ];
 
 /// Installs those of `wanted` that are missing.

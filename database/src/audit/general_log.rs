@@ -17,7 +17,7 @@ impl Mechanism for GeneralLog {
         AuditType::GeneralLog
     }
     fn engines(&self) -> &'static [Engine] {
-        &[Engine::MariaDB]
+        &[Engine::MariaDB, Engine::MySQL]
     }
     fn log_name(&self) -> Option<&'static str> {
         Some(LOG)
@@ -58,11 +58,15 @@ impl Mechanism for GeneralLog {
         Some(&["Query", "Execute"])
     }
 
-    /// `TIME\t   ID Command\tstatement`, the time left out while it is the same second: a line that continues a
-    /// statement has neither.
+    /// `TIME\t   ID Command\tstatement`: a line that continues a statement has no time. MariaDB and MySQL 5.6 leave the
+    /// time out while it is the same second, MySQL since 5.7 always writes `2026-11-30T17:20:49.000000Z` or with an offset
+    /// in place of the `Z`.
     fn classify(&self, line: &[u8]) -> Option<&'static str> {
         let rest = match line {
             [b'\t', b'\t', rest @ ..] => rest,
+            [_, _, _, _, b'-', _, _, b'-', _, _, b'T', ..] => {
+                &line[1 + line.iter().position(|b| *b == b'\t').filter(|at| *at <= 33)?..]
+            }
             _ if line.len() > 16 && line[6] == b' ' && line[9] == b':' && line[15] == b'\t' => &line[16..],
             _ => return None,
         };

@@ -3,8 +3,12 @@
 //! data, so that stopping between any two of them and beginning again comes to the same end.
 //! A new mechanism is one new file and one line in [`MECHANISMS`].
 
+mod audit_log_plugin;
+mod enterprise_audit_log;
 mod general_log;
+mod mcafee_audit;
 mod none;
+mod percona_audit_log;
 mod server_audit;
 mod slow_log;
 mod statement;
@@ -25,6 +29,9 @@ const MECHANISMS: &[&dyn Mechanism] = &[
     &server_audit::ServerAuditPlugin,
     &general_log::GeneralLog,
     &slow_log::SlowLog,
+    &percona_audit_log::PerconaAuditLog,
+    &enterprise_audit_log::EnterpriseAuditLog,
+    &mcafee_audit::McAfeeAudit,
 ];
 
 /// What a server was found to have.
@@ -69,6 +76,21 @@ pub trait Mechanism: Sync {
 
     /// Plugin that must be active; `None` for what is built in.
     fn plugin(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether a server of this flavour and version may have the plugin though it does not list it before it is loaded.
+    fn may_be_there(&self, _flavour: &str, _version: (u16, u16, u16)) -> bool {
+        false
+    }
+
+    /// Whether statements and formats follow the vendor's manual and were not tried on a real server by this project.
+    fn unverified(&self) -> bool {
+        false
+    }
+
+    /// What the names of its plugin's own parameters begin with.
+    fn prefix(&self) -> Option<&'static str> {
         None
     }
 
@@ -149,6 +171,14 @@ pub fn find(engine: Engine, kind: AuditType) -> Result<&'static dyn Mechanism> {
     })
 }
 
+/// Whether a parameter belongs to the plugin of one of an engine's mechanisms: it exists only where that is loaded.
+pub fn owned(engine: Engine, name: &str) -> bool {
+    let name = crate::configuration::canonical_name(name);
+    mechanisms(engine)
+        .filter_map(Mechanism::prefix)
+        .any(|prefix| name.starts_with(prefix))
+}
+
 /// The mechanism that writes log files of this name (a path's last part), for whoever counts events.
 pub fn by_log_name(path: &str) -> Option<&'static dyn Mechanism> {
     let name = path.rsplit('/').next().unwrap_or(path);
@@ -200,7 +230,7 @@ fn wanted_variables(mechanism: &dyn Mechanism, setting: &AuditSetting) -> Vec<Wa
 fn differing(wanted: &[Wanted], found: &Found) -> Vec<Statement> {
     wanted
         .iter()
-        .filter(|w| !w.matches(found.variable(w.name)))
+        .filter(|w| !w.at_start && !w.met(found))
         .map(|w| Statement::set(w.name, w.value.clone()))
         .collect()
 }
@@ -241,7 +271,7 @@ pub fn verify(engine: Engine, setting: &AuditSetting, found: &Found) -> Result<V
     for wanted in wanted_variables(mechanism, setting) {
         let value = found.variable(wanted.name);
         verdict.settings.push(format!("{}={value}", wanted.name));
-        if !wanted.matches(value) {
+        if !wanted.met(found) {
             problem(
                 wanted.name,
                 format!("{} is `{value}`, wanted {}", wanted.name, shown(&wanted.value)),
@@ -265,6 +295,8 @@ pub fn verify(engine: Engine, setting: &AuditSetting, found: &Found) -> Result<V
         }
     }
     for other in mechanisms(engine).filter(|m| m.kind() != mechanism.kind()) {
+        // Two vendors' plugins share a name: which of them it is, is the wanted one's to say.
+        let same = other.plugin().is_some() && other.plugin() == mechanism.plugin();
         if other.recording(found) {
             problem(
                 &setting.name,
@@ -275,7 +307,7 @@ pub fn verify(engine: Engine, setting: &AuditSetting, found: &Found) -> Result<V
                 ),
             );
         }
-        if let Some(plugin) = other.plugin().filter(|p| found.plugin_active(p)) {
+        if let Some(plugin) = other.plugin().filter(|p| !same && found.plugin_active(p)) {
             problem(
                 plugin,
                 format!(
@@ -333,5 +365,7 @@ fn table_output(
     Vec::new()
 }
 
+#[cfg(test)]
+mod plugin_tests;
 #[cfg(test)]
 mod tests;

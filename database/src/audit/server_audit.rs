@@ -54,6 +54,10 @@ impl Mechanism for ServerAuditPlugin {
         Some(PLUGIN)
     }
 
+    fn prefix(&self) -> Option<&'static str> {
+        Some("server_audit_")
+    }
+
     fn log_name(&self) -> Option<&'static str> {
         Some(LOG)
     }
@@ -97,10 +101,7 @@ impl Mechanism for ServerAuditPlugin {
         if found.managed || found.plugin_active(PLUGIN) {
             return Vec::new();
         }
-        vec![Statement {
-            sql: "INSTALL SONAME 'server_audit'".to_owned(),
-            value: None,
-        }]
+        vec![Statement::Sql("INSTALL SONAME 'server_audit'".to_owned())]
     }
 
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {

@@ -18,7 +18,7 @@ impl Mechanism for SlowLog {
         AuditType::SlowLog
     }
     fn engines(&self) -> &'static [Engine] {
-        &[Engine::MariaDB]
+        &[Engine::MariaDB, Engine::MySQL]
     }
     fn log_name(&self) -> Option<&'static str> {
         Some(LOG)
@@ -39,7 +39,7 @@ impl Mechanism for SlowLog {
         vec![
             Wanted::text("log_output", "FILE"),
             Wanted::integer("min_examined_row_limit", 0),
-            Wanted::integer("log_slow_rate_limit", 1),
+            Wanted::integer("log_slow_rate_limit", 1).where_known(),
             Wanted::integer("long_query_time", 0),
             Wanted::text("slow_query_log", "ON"),
         ]

@@ -11,21 +11,26 @@ pub enum Bound {
     Text(String),
 }
 
-/// One statement, as data.
+/// One change of a server, as data: each engine says it in its own words.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
-    /// SQL with at most one `?`.
-    pub sql: String,
-    /// The value for `?`.
-    pub value: Option<Bound>,
+pub enum Statement {
+    /// A global variable; the name is one of ours or the catalogue's.
+    Set {
+        /// Name.
+        name: String,
+        /// Value to set.
+        value: Bound,
+    },
+    /// A statement as it is.
+    Sql(String),
 }
 
 impl Statement {
-    /// `SET GLOBAL name = ?`; the name is one of ours or the catalogue's.
+    /// Sets a global variable.
     pub fn set(name: &str, value: Bound) -> Self {
-        Self {
-            sql: format!("SET GLOBAL {name} = ?"),
-            value: Some(value),
+        Self::Set {
+            name: name.to_owned(),
+            value,
         }
     }
 }
@@ -39,6 +44,10 @@ pub struct Wanted {
     pub value: Bound,
     /// Whether it is a list whose order does not matter.
     pub set: bool,
+    /// Whether servers without this variable need nothing instead.
+    pub optional: bool,
+    /// Whether only the start of the server sets it: it is read back, not set.
+    pub at_start: bool,
 }
 
 impl Wanted {
@@ -47,6 +56,8 @@ impl Wanted {
             name,
             value: Bound::Text(value.to_owned()),
             set: false,
+            optional: false,
+            at_start: false,
         }
     }
     pub(super) fn list(name: &'static str, values: &[&str]) -> Self {
@@ -54,6 +65,8 @@ impl Wanted {
             name,
             value: Bound::Text(values.join(",")),
             set: true,
+            optional: false,
+            at_start: false,
         }
     }
     pub(super) fn integer(name: &'static str, value: i64) -> Self {
@@ -61,7 +74,31 @@ impl Wanted {
             name,
             value: Bound::Integer(i128::from(value)),
             set: false,
+            optional: false,
+            at_start: false,
         }
+    }
+
+    /// The same of a variable that only the start of the server sets.
+    pub(super) fn at_start(self) -> Self {
+        Self {
+            at_start: true,
+            ..self
+        }
+    }
+
+    /// The same where the server has the variable at all.
+    pub(super) fn where_known(self) -> Self {
+        Self {
+            optional: true,
+            ..self
+        }
+    }
+
+    /// Whether the server has what is wanted or, if that is optional, cannot have it.
+    pub(super) fn met(&self, found: &super::Found) -> bool {
+        let absent = self.optional && !found.variables.contains_key(self.name);
+        absent || self.matches(found.variable(self.name))
     }
 
     /// Whether the server's answer is this value.

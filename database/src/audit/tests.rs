@@ -13,19 +13,15 @@ fn setting(type_: AuditType, state: AuditState) -> AuditSetting {
 
 /// A model of a server: what the statements change.
 fn apply(found: &mut Found, statement: &Statement) {
-    let Some(name) = statement
-        .sql
-        .strip_prefix("SET GLOBAL ")
-        .and_then(|s| s.strip_suffix(" = ?"))
-    else {
-        panic!("unexpected statement {}", statement.sql);
+    let Statement::Set { name, value } = statement else {
+        panic!("unexpected statement {statement:?}");
     };
-    let value = match statement.value.clone().unwrap() {
+    let value = match value.clone() {
         Bound::Integer(i) => i.to_string(),
         Bound::Real(f) => f.to_string(),
         Bound::Text(t) => t,
     };
-    found.variables.insert(name.to_owned(), value);
+    found.variables.insert(name.clone(), value);
     let on = found.is_on("server_audit_logging");
     found.status.insert(
         "server_audit_active".to_owned(),
@@ -117,8 +113,9 @@ fn the_switch_is_the_last_statement() {
     for type_ in [AuditType::ServerAudit, AuditType::GeneralLog, AuditType::SlowLog] {
         let all = statements(Engine::MariaDB, &setting(type_, AuditState::On), &booted(type_)).unwrap();
         let last = all.last().unwrap();
-        assert_eq!(last.value, Some(Bound::Text("ON".to_owned())), "{last:?}");
-        assert!(all[..all.len() - 1].iter().all(|s| s.value != last.value));
+        let on = |s: &Statement| matches!(s, Statement::Set { value: Bound::Text(text), .. } if text == "ON");
+        assert!(on(last), "{last:?}");
+        assert!(!all[..all.len() - 1].iter().any(on));
     }
 }
 
@@ -163,7 +160,7 @@ fn a_plugin_that_should_not_be_there_needs_a_restart() {
     let mut borrowed = booted(AuditType::None);
     borrowed.managed = false;
     let first = &statements(Engine::MariaDB, &wanted, &borrowed).unwrap()[0];
-    assert_eq!(first.sql, "INSTALL SONAME 'server_audit'");
+    assert_eq!(*first, Statement::Sql("INSTALL SONAME 'server_audit'".to_owned()));
 }
 
 #[test]

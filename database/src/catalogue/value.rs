@@ -1,5 +1,7 @@
 //! One parameter: what it may hold, and the one form in which its values are compared.
 
+use std::collections::BTreeSet;
+
 use crate::audit::Bound;
 
 /// What a parameter holds.
@@ -11,9 +13,9 @@ pub enum Kind {
     Real,
     /// `ON` or `OFF`.
     Boolean,
-    /// One of some words.
+    /// One of some words; of any, if the server does not say which: then it judges them itself.
     Word,
-    /// Some of some words.
+    /// Some of some words, or of any.
     Set,
     /// Switches, `name=on,other=off`; those not named stay as they are.
     Switches,
@@ -123,6 +125,9 @@ impl Variable {
     }
 
     fn word(&self, value: &str) -> std::result::Result<String, String> {
+        if self.words.is_empty() {
+            return Ok(value.to_ascii_uppercase());
+        }
         self.words
             .iter()
             .find(|word| word.eq_ignore_ascii_case(value))
@@ -137,6 +142,11 @@ impl Variable {
     }
 
     fn set(&self, value: &str) -> std::result::Result<String, String> {
+        if self.words.is_empty() {
+            let words = value.split(',').map(str::trim).filter(|w| !w.is_empty());
+            let words: BTreeSet<String> = words.map(str::to_ascii_uppercase).collect();
+            return Ok(words.into_iter().collect::<Vec<_>>().join(","));
+        }
         if let Ok(bits) = value.parse::<u64>() {
             let chosen = self
                 .words

@@ -1,18 +1,20 @@
-//! MariaDB: how a managed server is run and configured. The statements that talk to it are in the modules beside the
-//! list of engines (`catalogue`, `audit`, `settle`, …), which speak MariaDB's and MySQL's common dialect.
+//! MariaDB: what distinguishes it from its kin, as the official image and Debian's packages ship it.
 
-mod calls;
+use std::collections::BTreeSet;
 
-use crds::audit::AuditSetting;
 use crds::load::CacheState;
-use crds::parameter::{ParameterValue, Parameters};
-use crds::target::{BootRequest, Engine};
+use crds::parameter::Parameters;
+use crds::target::{BootRequest, Capabilities, Engine};
+use futures::future::{BoxFuture, FutureExt as _};
 
-use super::{Layout, ManagedServer};
-use crate::access::ParameterProblem;
-use crate::audit;
-use crate::configuration::{ConfigurationError, ConfigurationFile, merge, quoted};
-use crate::marker;
+use super::mysql_family::boot::{self, literal};
+use super::mysql_family::{Dialect, Session, Version, status_sample};
+use super::{EngineFacts, Layout, Live, ManagedServer};
+use crate::access::{ParameterProblem, Result};
+use crate::audit::Found;
+use crate::catalogue::{Catalogue, Kind, Variable};
+use crate::configuration::{ConfigurationError, ConfigurationFile};
+use crate::settle::Sample;
 
 /// MariaDB, as the official image and Debian's packages ship it.
 pub struct MariaDb;
@@ -20,30 +22,8 @@ pub struct MariaDb;
 /// MariaDB's port.
 pub const PORT: u16 = 3306;
 
-/// What the operator sets itself; a person who sets it would break the pod, the login or the evidence.
+/// What the operator sets itself, besides what it sets for the whole family.
 const RESERVED: &[(&str, &str)] = &[
-    ("datadir", "the volume's layout is the operator's"),
-    ("basedir", "it belongs to the image"),
-    ("plugin_dir", "it belongs to the image"),
-    ("socket", "the startup probe uses it"),
-    ("pid_file", "the pod's layout is the operator's"),
-    ("tmpdir", "the pod's layout is the operator's"),
-    ("port", "the Service uses the engine's own port"),
-    ("bind_address", "the pod's address is the only one"),
-    ("skip_networking", "nothing could connect"),
-    ("user", "the pod's security context says it"),
-    ("init_file", "it makes the login"),
-    ("skip_grant_tables", "it would let everybody in"),
-    ("plugin_load", "audit settings load plugins"),
-    ("plugin_load_add", "audit settings load plugins"),
-    ("log_error", "the server's messages belong to the pod's log"),
-    ("general_log", "use an audit setting of type GeneralLog"),
-    ("general_log_file", "use an audit setting of type GeneralLog"),
-    ("slow_query_log", "use an audit setting of type SlowLog"),
-    ("log_slow_query", "use an audit setting of type SlowLog"),
-    ("slow_query_log_file", "use an audit setting of type SlowLog"),
-    ("log_slow_query_file", "use an audit setting of type SlowLog"),
-    ("log_output", "use an audit setting of type GeneralLog or SlowLog"),
     ("server_audit_logging", "use an audit setting of type ServerAudit"),
     (
         "server_audit_file_path",
@@ -69,17 +49,6 @@ const RESERVED: &[(&str, &str)] = &[
     ),
 ];
 
-/// Prefixes that an option file understands as something else than a name.
-const PREFIXES: &[&str] = &["loose_", "skip_", "enable_", "disable_", "maximum_"];
-/// Parameters whose own names begin so.
-const SKIP_NAMES: &[&str] = &[
-    "skip_external_locking",
-    "skip_name_resolve",
-    "skip_show_database",
-    "skip_parallel_replication",
-    "skip_replication",
-];
-
 /// Share of the memory that the buffer pool gets when no parameter says its size, in percent.
 const BUFFER_POOL_PERCENT: i64 = 60;
 /// Least buffer pool, bytes.
@@ -91,47 +60,105 @@ pub fn default_buffer_pool(memory_bytes: i64) -> i64 {
     (share >> 20 << 20).max(BUFFER_POOL_LEAST)
 }
 
-/// How a managed server is run. Needs `sh`, `mariadbd`, `mariadb-install-db` and `mariadb-admin` in the image.
-pub(super) fn managed(layout: &Layout) -> ManagedServer {
-    let data = layout.data_directory();
-    let separate = layout.log_directory(crds::audit::LogVolume::Separate);
-    let beside = layout.log_directory(crds::audit::LogVolume::WithData);
-    // The data directory gets its name only when it is complete: an init that was killed begins again. The pid file of
-    // a server that was killed stays until the next one overwrites it, so that this too can be repeated.
-    let script = format!(
-        "set -e; mkdir -p {separate} {beside}; \
-         if test -e {pid}; then echo No; else echo Yes; fi >{clean}; chmod 644 {clean}; test -d {data}/mysql && exit 0; rm -rf {data} {data}.new; \
-         TMPDIR={tmp} mariadb-install-db --no-defaults --datadir={data}.new --auth-root-authentication-method=normal \
-         --skip-test-db >{tmp}/install.log 2>&1 || {{ cat {tmp}/install.log; exit 1; }}; mv {data}.new {data}",
-        tmp = layout.temporary,
-        pid = layout.pid_file(),
-        clean = layout.clean_shutdown(),
-    );
-    ManagedServer {
-        port: layout.port,
-        init_command: vec!["sh".to_owned(), "-c".to_owned(), script],
-        server_command: vec![
-            "mariadbd".to_owned(),
-            format!("--defaults-file={}", layout.configuration),
-        ],
-        startup_probe: vec![
-            "mariadb-admin".to_owned(),
-            "--no-defaults".to_owned(),
-            format!("--socket={}", layout.socket()),
-            "--user=root".to_owned(),
-            "--connect-timeout=1".to_owned(),
-            "ping".to_owned(),
-        ],
-        termination_grace_seconds: 600,
+impl EngineFacts for MariaDb {
+    fn engine(&self) -> Engine {
+        Engine::MariaDB
+    }
+
+    fn default_port(&self) -> u16 {
+        PORT
+    }
+
+    fn managed(&self, layout: &Layout) -> ManagedServer {
+        managed(layout)
+    }
+
+    fn init_sql(&self, username: &str, password: &str) -> String {
+        init_sql(username, password)
+    }
+
+    fn configuration(
+        &self,
+        layout: &Layout,
+        base: &Parameters,
+        request: Option<&BootRequest>,
+        memory_bytes: i64,
+    ) -> std::result::Result<ConfigurationFile, ConfigurationError> {
+        let dialect = boot::Dialect {
+            group: "mariadbd",
+            buffer_pool: default_buffer_pool(memory_bytes),
+            lines: &[],
+        };
+        boot::configuration(self, &dialect, layout, base, request)
+    }
+
+    fn cache_parameters(&self, state: CacheState) -> Parameters {
+        boot::cache_parameters(state)
+    }
+
+    fn reserved(&self, name: &str) -> Option<ParameterProblem> {
+        boot::reserved(name, RESERVED)
     }
 }
 
-/// SQL that the server runs at every boot, one statement a line: no password is ever sent over a connection, where an
-/// audit log would record it.
-pub(super) fn init_sql(username: &str, password: &str) -> String {
+impl Live for MariaDb {
+    type Session = Session;
+}
+
+impl Dialect for MariaDb {
+    fn catalogue<'a>(
+        &'a self,
+        session: &'a mut Session,
+        _of_interest: &'a BTreeSet<String>,
+    ) -> BoxFuture<'a, Result<Catalogue>> {
+        catalogue(session).boxed()
+    }
+
+    fn audit_plugins(&self) -> &'static str {
+        "SELECT UPPER(PLUGIN_NAME) FROM information_schema.ALL_PLUGINS WHERE PLUGIN_TYPE = 'AUDIT'"
+    }
+
+    fn capabilities(&self, _: Version) -> Capabilities {
+        // MariaDB has neither SET PERSIST nor RESTART.
+        Capabilities::default()
+    }
+
+    fn replica_query(&self, _: Version) -> &'static str {
+        "SHOW ALL SLAVES STATUS"
+    }
+
+    fn rows_written(&self) -> &'static [&'static str] {
+        &["handler_write", "handler_update", "handler_delete"]
+    }
+
+    fn redo_bytes(&self, found: &Found) -> Option<i64> {
+        found.variable("innodb_log_file_size").parse().ok()
+    }
+
+    fn checkpoint_age(&self, found: &Found) -> Option<i64> {
+        found.status("innodb_checkpoint_age").parse().ok()
+    }
+
+    fn sample<'a>(&'a self, session: &'a mut Session) -> BoxFuture<'a, Result<Sample>> {
+        status_sample(session).boxed()
+    }
+}
+
+/// How a managed server is run. Needs `sh`, `mariadbd`, `mariadb-install-db` and `mariadb-admin` in the image.
+fn managed(layout: &Layout) -> ManagedServer {
+    let make = format!(
+        "TMPDIR={} mariadb-install-db --no-defaults --datadir={}.new --auth-root-authentication-method=normal \
+         --skip-test-db",
+        layout.temporary,
+        layout.data_directory()
+    );
+    boot::managed(layout, &make, "mariadbd", "mariadb-admin")
+}
+
+/// SQL that the server runs at every boot.
+fn init_sql(username: &str, password: &str) -> String {
     let (user, password) = (literal(username), literal(password));
-    let mut sql = String::new();
-    for statement in [
+    boot::init_sql([
         // The configuration may have changed how string literals are read.
         "SET SESSION sql_mode = ''".to_owned(),
         // What the installation leaves open besides the socket's root.
@@ -140,147 +167,68 @@ pub(super) fn init_sql(username: &str, password: &str) -> String {
         format!("CREATE USER IF NOT EXISTS {user}@'%' IDENTIFIED BY {password}"),
         format!("ALTER USER {user}@'%' IDENTIFIED BY {password}"),
         format!("GRANT ALL PRIVILEGES ON *.* TO {user}@'%'"),
-    ]
-    .into_iter()
-    .chain(marker::schema_statements())
-    .chain([marker::forget_proof_statement()])
-    {
-        sql.push_str(&statement);
-        sql.push_str(";\n");
-    }
-    sql
+    ])
 }
 
-/// A string literal under the empty `sql_mode`.
-fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+type CatalogueRow = (
+    String,
+    Option<String>,
+    String,
+    String,
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    String,
+    Option<String>,
+);
+
+async fn catalogue(session: &mut Session) -> Result<Catalogue> {
+    let rows: Vec<CatalogueRow> = session
+        .rows(
+            "read the catalogue of parameters",
+            "SELECT VARIABLE_NAME, GLOBAL_VALUE, GLOBAL_VALUE_ORIGIN, VARIABLE_SCOPE, VARIABLE_TYPE, \
+             NUMERIC_MIN_VALUE, NUMERIC_MAX_VALUE, NUMERIC_BLOCK_SIZE, ENUM_VALUE_LIST, READ_ONLY, \
+             COMMAND_LINE_ARGUMENT \
+             FROM information_schema.SYSTEM_VARIABLES",
+        )
+        .await?;
+    Ok(Catalogue::from_variables(rows.into_iter().map(variable)))
 }
 
-/// Parameters that a cache state needs.
-pub(super) fn cache_parameters(state: CacheState) -> Parameters {
-    let dumped = state == CacheState::Dumped;
-    let word = if dumped { "ON" } else { "OFF" };
-    let mut parameters = Parameters::from([
-        ("innodb_buffer_pool_dump_at_shutdown".to_owned(), word.into()),
-        ("innodb_buffer_pool_load_at_startup".to_owned(), word.into()),
-    ]);
-    if dumped {
-        // The default of 25 leaves three quarters of the pool cold.
-        parameters.insert("innodb_buffer_pool_dump_pct".to_owned(), 100.into());
-    }
-    parameters
-}
+/// Read-only variables that the catalogue lists without an argument although there is an option of their name.
+const OPTIONS: &[&str] = &["log_bin", "skip_external_locking"];
 
-/// The complete configuration of one boot.
-pub(super) fn configuration(
-    layout: &Layout,
-    base: &Parameters,
-    request: Option<&BootRequest>,
-    memory_bytes: i64,
-) -> Result<ConfigurationFile, ConfigurationError> {
-    let nothing = (Parameters::new(), AuditSetting::default());
-    let wanted = request.map_or(&nothing.0, |r| &r.parameters);
-    let setting = request.and_then(|r| r.audit.as_ref()).unwrap_or(&nothing.1);
-    let mechanism = audit::find(Engine::MariaDB, setting.type_)
-        .map_err(|e| ConfigurationError::Unsupported(e.to_string()))?;
-
-    let mut defaults = cache_parameters(CacheState::Cold);
-    defaults.insert(
-        "innodb_buffer_pool_size".to_owned(),
-        default_buffer_pool(memory_bytes).into(),
-    );
-    let mut parameters =
-        merge([&defaults, base, wanted, &setting.parameters]).map_err(ConfigurationError::Refused)?;
-
-    let mut problems: Vec<ParameterProblem> = parameters.keys().filter_map(|n| reserved(n)).collect();
-    problems.extend(mechanism.problems(setting));
-    let binary_log = binary_log(parameters.remove("log_bin").as_ref(), &mut problems);
-
-    let mut text = String::from(
-        "# Written by the benchmark campaign operator; complete: no other file is read.\n[mariadbd]\n",
-    );
-    let mut line = |name: &str, value: &str| {
-        text.push_str(name);
-        text.push('=');
-        text.push_str(value);
-        text.push('\n');
-    };
-    line("datadir", &layout.data_directory());
-    line("tmpdir", &layout.temporary);
-    line("socket", &layout.socket());
-    line("pid_file", &layout.pid_file());
-    line("bind_address", &layout.bind_address);
-    line("port", &layout.port.to_string());
-    line("init_file", &layout.init_sql);
-    line("log_output", "FILE");
-    if !parameters.contains_key("skip_name_resolve") {
-        line("skip_name_resolve", "ON");
+fn variable(row: CatalogueRow) -> Variable {
+    let (name, value, origin, scope, kind, min, max, block, words, read_only, argument) = row;
+    let number = |text: Option<String>| text.and_then(|t| t.parse::<f64>().ok().map(|f| (t, f)));
+    let whole = |(text, float): (String, f64)| text.parse::<i128>().unwrap_or(float as i128);
+    let range = number(min).map(whole).zip(number(max).map(whole));
+    Variable {
+        name: name.to_ascii_lowercase(),
+        value: value.unwrap_or_default(),
+        kind: match kind.as_str() {
+            "BOOLEAN" => Kind::Boolean,
+            // Character sets and locales are said to be words, but none are listed.
+            "ENUM" if words.is_none() => Kind::Text,
+            "ENUM" => Kind::Word,
+            "SET" => Kind::Set,
+            "FLAGSET" => Kind::Switches,
+            "DOUBLE" => Kind::Real,
+            _ if kind.contains("INT") => Kind::Integer,
+            _ => Kind::Text,
+        },
+        range,
+        block: block.and_then(|b| b.parse().ok()).filter(|b| *b > 0).unwrap_or(1),
+        words: words
+            .map(|w| w.split(',').map(str::to_owned).collect())
+            .unwrap_or_default(),
+        fixed: read_only == "YES"
+            && argument.is_none()
+            && !OPTIONS.contains(&name.to_ascii_lowercase().as_str()),
+        read_only: read_only == "YES",
+        session_only: scope == "SESSION ONLY",
+        origin,
     }
-    // Every mechanism is configured and silent: it begins to record after the boot, when it has been prepared.
-    for other in audit::mechanisms(Engine::MariaDB) {
-        let asked_for = (other.kind() == setting.type_).then_some(setting);
-        for (name, value) in other.configuration(asked_for, layout) {
-            line(name, &value);
-        }
-    }
-    for (name, value) in &parameters {
-        match file_value(value) {
-            Some(value) => line(name, &value),
-            None => problems.push(ParameterProblem {
-                name: name.clone(),
-                message: format!(
-                    "the value of {name} cannot be written into a configuration file: no line breaks, and not both kinds of quotes"
-                ),
-            }),
-        }
-    }
-    text.push_str(binary_log);
-    text.push('\n');
-    if problems.is_empty() {
-        Ok(ConfigurationFile::new(text))
-    } else {
-        Err(ConfigurationError::Refused(problems))
-    }
-}
-
-/// Sizes are written in bytes so that no suffix is read differently by another version.
-fn file_value(value: &ParameterValue) -> Option<String> {
-    match value.as_integer() {
-        Some(integer) => Some(integer.to_string()),
-        None => quoted(value.to_string().trim()),
-    }
-}
-
-/// `log_bin` names files when it has a value, so `ON` cannot be passed on.
-fn binary_log(value: Option<&ParameterValue>, problems: &mut Vec<ParameterProblem>) -> &'static str {
-    match value.map(|v| v.to_string().to_ascii_uppercase()).as_deref() {
-        None | Some("OFF" | "0" | "FALSE") => "skip_log_bin",
-        Some("ON" | "1" | "TRUE") => "log_bin=binlog",
-        Some(other) => {
-            problems.push(ParameterProblem {
-                name: "log_bin".to_owned(),
-                message: format!("log_bin is ON or OFF here, not {other}: the files' name is the operator's"),
-            });
-            "skip_log_bin"
-        }
-    }
-}
-
-/// The problem with setting this parameter on a managed server, if it is not a person's to set.
-pub(crate) fn reserved(name: &str) -> Option<ParameterProblem> {
-    let reason = RESERVED.iter().find(|(n, _)| *n == name).map(|(_, why)| *why);
-    let prefix = PREFIXES
-        .iter()
-        .find(|p| name.starts_with(**p) && !SKIP_NAMES.contains(&name));
-    let message = match (reason, prefix) {
-        (Some(reason), _) => format!("{name} is not yours to set: {reason}"),
-        (None, Some(prefix)) => {
-            format!("{name}: write the parameter's own name and a value instead of the prefix {prefix}")
-        }
-        (None, None) => return None,
-    };
-    Some(ParameterProblem {
-        name: name.to_owned(),
-        message,
-    })
 }

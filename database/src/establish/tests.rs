@@ -41,19 +41,3 @@ fn data_is_made_again_when_missing_of_another_shape_or_grown() {
             .contains("another shape")
     );
 }
-
-#[test]
-fn logs_are_named_relative_to_the_volume() {
-    let found = Found {
-        variables: [("datadir".to_owned(), "/var/lib/benchmark/data/".to_owned())].into(),
-        ..Found::default()
-    };
-    let name = |path: &str| relative(&found, path);
-    assert_eq!(
-        name("/var/lib/benchmark/log/general.log").as_deref(),
-        Some("log/general.log")
-    );
-    assert_eq!(name("/var/log/mysql/general.log"), None);
-    assert_eq!(name("/var/lib/benchmark/../x"), None);
-    assert_eq!(name("host.log"), None);
-}

@@ -1,9 +1,12 @@
 //! The catalogue and volatile parameters of a real server.
 
+use std::collections::BTreeSet;
+
 use super::{parameters, setting};
-use crate::catalogue::{Catalogue, Kind};
-use crate::connection::Session;
-use crate::parameters::{plan, read_back, run};
+use crate::catalogue::Kind;
+use crate::engine::mysql_family::Session;
+use crate::parameters::{plan, read_back};
+use crate::server::Server as _;
 use crate::testing::TestServer;
 use crate::{DatabaseAccess as _, Databases};
 use crds::audit::{AuditState, AuditType, ServerAudit};
@@ -13,7 +16,7 @@ async fn every_value_of_a_real_server_has_a_canonical_form_that_is_in_force() {
     let server = TestServer::start();
     let login = server.login(None);
     let mut session = Session::open(&login).await.unwrap();
-    let catalogue = Catalogue::load(&mut session).await.unwrap();
+    let catalogue = session.catalogue(&BTreeSet::new()).await.unwrap();
     session.close().await;
     let values = catalogue.values();
     assert!(values.len() > 500, "{}", values.len());
@@ -89,14 +92,14 @@ async fn volatile_parameters_are_bound_by_type_and_read_back() {
         ("init_connect", "SET @a = 'it''s; x'"),
         ("autocommit", "OFF"),
     ]);
-    let catalogue = Catalogue::load(&mut session).await.unwrap();
+    let catalogue = session.catalogue(&BTreeSet::new()).await.unwrap();
     let (statements, problems) = plan(&catalogue, &wanted);
     assert_eq!(problems, []);
     assert!(statements.len() >= 9, "{statements:?}");
     for (name, statement) in &statements {
-        assert_eq!(run(&mut session, name, statement).await.unwrap(), [], "{name}");
+        assert_eq!(session.apply(name, statement).await.unwrap(), [], "{name}");
     }
-    let catalogue = Catalogue::load(&mut session).await.unwrap();
+    let catalogue = session.catalogue(&BTreeSet::new()).await.unwrap();
     let (evidence, problems) = read_back(&catalogue, &wanted, false);
     assert_eq!(problems, []);
     assert_eq!(evidence.len(), wanted.len());
@@ -119,18 +122,18 @@ async fn values_that_the_server_cuts_are_problems() {
     let login = server.login(None);
     let mut session = Session::open(&login).await.unwrap();
     let statement = crate::audit::Statement::set("max_connections", crate::audit::Bound::Integer(1_000_000));
-    let problems = run(&mut session, "max_connections", &statement).await.unwrap();
+    let problems = session.apply("max_connections", &statement).await.unwrap();
     assert!(
         problems.len() == 1 && problems[0].message.contains("1292"),
         "{problems:?}"
     );
     let wrong = crate::audit::Statement::set("max_connections", crate::audit::Bound::Text("100".to_owned()));
-    let problems = run(&mut session, "max_connections", &wrong).await.unwrap();
+    let problems = session.apply("max_connections", &wrong).await.unwrap();
     assert!(
         problems.len() == 1 && problems[0].message.contains("1232"),
         "{problems:?}"
     );
-    let catalogue = Catalogue::load(&mut session).await.unwrap();
+    let catalogue = session.catalogue(&BTreeSet::new()).await.unwrap();
     let (statements, problems) = plan(
         &catalogue,
         &parameters(&[("innodb_flush_method", "fsync"), ("max_connections", "10000000")]),

@@ -8,8 +8,9 @@ use tokio::task::JoinHandle;
 use super::establish::{prepared, ready};
 use super::{order, parameters, setting};
 use crate::access::Result;
-use crate::connection::Session;
+use crate::engine::mysql_family::Session;
 use crate::exclusive::{self, Right};
+use crate::server::Server as _;
 use crate::testing::TestServer;
 use crate::{Claim, DatabaseAccess as _, DatabaseError, Databases, EstablishOrder, Established, Login};
 
@@ -163,11 +164,7 @@ async fn a_scan_that_an_earlier_holder_left_behind_is_ended() {
     let server = TestServer::start();
     let login = server.login(None);
     let mut scanning = Session::open(&login).await.unwrap();
-    assert!(
-        exclusive::lock(&mut scanning, exclusive::SCANNING, Duration::ZERO)
-            .await
-            .unwrap()
-    );
+    assert!(scanning.lock(exclusive::SCANNING, Duration::ZERO).await.unwrap());
     let scan = tokio::spawn(async move { scanning.run("scan", "DO SLEEP(9)").await });
     let mut session = Session::open(&login).await.unwrap();
     let start = Instant::now();

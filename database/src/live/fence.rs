@@ -1,8 +1,9 @@
 //! The fence row and the dataset's marker in a real server.
 
 use super::{ROWS, TABLES};
-use crate::connection::Session;
+use crate::engine::mysql_family::Session;
 use crate::marker::{self, Progress};
+use crate::server::Server as _;
 use crate::testing::TestServer;
 use crate::{Claim, DatabaseError, Databases};
 use crds::parameter::Parameters;
@@ -18,14 +19,10 @@ async fn a_job_that_starts_twice_measures_once() {
     let server = TestServer::start();
     let login = server.login(None);
     let mut session = Session::open(&login).await.unwrap();
-    let identity = marker::read_fence(&mut session)
-        .await
-        .unwrap()
-        .unwrap()
-        .server_identity;
+    let identity = session.read_fence().await.unwrap().unwrap().server_identity;
 
     assert_eq!(Databases.claim(&login, "a", 5).await.unwrap(), fenced(""));
-    let fence = marker::take_fence(&mut session, "a", 5).await.unwrap();
+    let fence = session.take_fence("a", 5).await.unwrap();
     assert_eq!(
         (fence.holder.as_str(), fence.epoch, fence.progress),
         ("a", 5, Progress::Establishing)
@@ -37,7 +34,7 @@ async fn a_job_that_starts_twice_measures_once() {
     assert!(marker::write_proved(&mut session, "a", 5).await.unwrap());
     assert!(!marker::write_proved(&mut session, "a", 5).await.unwrap());
     // The operator repeats its step after a crash: what was proved counts no more.
-    let fence = marker::take_fence(&mut session, "a", 5).await.unwrap();
+    let fence = session.take_fence("a", 5).await.unwrap();
     assert_eq!(fence.progress, Progress::Establishing);
     assert_eq!(Databases.claim(&login, "a", 5).await.unwrap(), Claim::NotProved);
     assert!(marker::write_proved(&mut session, "a", 5).await.unwrap());
@@ -50,13 +47,13 @@ async fn a_job_that_starts_twice_measures_once() {
         Claim::AlreadyStarted
     );
     // Now it is too late to repeat it: the start is not undone.
-    let fence = marker::take_fence(&mut session, "a", 5).await.unwrap();
+    let fence = session.take_fence("a", 5).await.unwrap();
     assert_eq!(fence.progress, Progress::Started);
     assert!(!marker::write_proved(&mut session, "a", 5).await.unwrap());
 
     // Somebody who is too late changes nothing.
     for (run, epoch) in [("b", 5), ("b", 4), ("a", 4)] {
-        let fence = marker::take_fence(&mut session, run, epoch).await.unwrap();
+        let fence = session.take_fence(run, epoch).await.unwrap();
         assert_eq!(
             (fence.holder.as_str(), fence.epoch, fence.progress),
             ("a", 5, Progress::Started)
@@ -66,7 +63,7 @@ async fn a_job_that_starts_twice_measures_once() {
     assert_eq!(Databases.claim(&login, "a", 4).await.unwrap(), fenced("a"));
 
     // The next run takes over; the late start of the one before finds itself fenced.
-    let fence = marker::take_fence(&mut session, "b", 6).await.unwrap();
+    let fence = session.take_fence("b", 6).await.unwrap();
     assert_eq!(
         (fence.holder.as_str(), fence.progress),
         ("b", Progress::Establishing)
@@ -134,15 +131,10 @@ async fn data_is_known_from_its_end_until_it_is_made_again() {
     assert!(made.bytes > 2 * ROWS * 180, "{made:?}");
     let mut session = Session::open(&login).await.unwrap();
     assert_eq!(
-        marker::read_dataset(&mut session, &login.connection.schema)
-            .await
-            .unwrap(),
+        session.read_dataset(&login.connection.schema).await.unwrap(),
         Some(made)
     );
-    assert_eq!(
-        marker::read_dataset(&mut session, "elsewhere").await.unwrap(),
-        None
-    );
+    assert_eq!(session.read_dataset("elsewhere").await.unwrap(), None);
 
     // A stale prepare touches nothing; the next one begins with an empty schema and no marker.
     assert_eq!(
@@ -155,9 +147,7 @@ async fn data_is_known_from_its_end_until_it_is_made_again() {
         Claim::Claimed
     );
     assert_eq!(
-        marker::read_dataset(&mut session, &login.connection.schema)
-            .await
-            .unwrap(),
+        session.read_dataset(&login.connection.schema).await.unwrap(),
         None
     );
     assert_eq!(

@@ -4,6 +4,7 @@ mod catalogue;
 mod establish;
 mod exclusive;
 mod fence;
+mod mysql;
 mod reach;
 
 use crds::audit::{AuditSetting, AuditState, AuditType};

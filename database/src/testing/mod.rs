@@ -1,12 +1,12 @@
-//! A private real server for tests: Debian's `mariadbd` on a port of its own, in a directory of its own, as a user that
-//! is not root, from the very configuration that a managed pod gets. Stopped by its pid when dropped.
+//! A private real server for tests: on a port of its own, in a directory of its own, as a user that is not root, from the
+//! very configuration that a managed pod gets. Stopped by its pid when dropped.
 
 // A test has nobody to hand an error to: what goes wrong here fails it.
 #![allow(clippy::expect_used, clippy::missing_panics_doc)]
 
 mod agent;
+mod server_root;
 
-use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -17,6 +17,7 @@ use crds::target::{BootRequest, Engine};
 use tempfile::TempDir;
 
 pub use agent::TestAgent;
+use server_root::Programs;
 
 use crate::access::Login;
 use crate::engine::{self, EngineSupport, Layout};
@@ -34,6 +35,8 @@ const NOBODY: u32 = 65_534;
 
 /// A running server.
 pub struct TestServer {
+    engine: Engine,
+    programs: Programs,
     directory: TempDir,
     layout: Layout,
     process: Option<Child>,
@@ -45,12 +48,17 @@ impl TestServer {
         Self::start_with(&Parameters::new(), None)
     }
 
-    /// Starts a server for a boot request.
+    /// Starts a `MariaDB` server for a boot request.
     pub fn start_with(base: &Parameters, request: Option<&BootRequest>) -> Self {
-        install_if_missing();
+        Self::start_of(Engine::MariaDB, base, request)
+    }
+
+    /// Starts a server of an engine for a boot request.
+    pub fn start_of(engine: Engine, base: &Parameters, request: Option<&BootRequest>) -> Self {
+        let programs = Programs::of(engine);
         let directory = tempfile::Builder::new()
-            .prefix("benchmark-mariadb-")
-            .tempdir()
+            .prefix("benchmark-server-")
+            .tempdir_in("/tmp")
             .expect("a temporary directory");
         let layout = Layout::under(directory.path(), free_port());
         for path in [
@@ -61,8 +69,11 @@ impl TestServer {
             std::fs::create_dir_all(path).expect("a directory");
             give_away(path);
         }
-        std::fs::write(&layout.init_sql, support().init_sql(USERNAME, PASSWORD)).expect("the init file");
+        std::fs::write(&layout.init_sql, support(engine).init_sql(USERNAME, PASSWORD))
+            .expect("the init file");
         let mut server = Self {
+            engine,
+            programs,
             directory,
             layout,
             process: None,
@@ -89,7 +100,7 @@ impl TestServer {
     pub fn login(&self, agent: Option<&TestAgent>) -> Login {
         Login {
             connection: Connection {
-                engine: Engine::MariaDB,
+                engine: self.engine,
                 host: "127.0.0.1".to_owned(),
                 port: self.layout.port,
                 tls: None,
@@ -115,14 +126,9 @@ impl TestServer {
 
     /// Runs the command line client as the socket's root.
     pub fn sql(&self, statement: &str) -> String {
-        let output = Command::new("mariadb")
-            .args([
-                "--no-defaults",
-                "--user=root",
-                "--batch",
-                "--skip-column-names",
-                "--comments",
-            ])
+        let output = self
+            .programs
+            .command(self.programs.client)
             .arg(format!("--socket={}", self.layout.socket()))
             .args(["--execute", statement])
             .output()
@@ -158,19 +164,12 @@ impl TestServer {
     }
 
     fn boot(&mut self, base: &Parameters, request: Option<&BootRequest>) {
-        let managed = support().managed(&self.layout);
-        let file = support()
+        let managed = support(self.engine).managed(&self.layout);
+        let file = support(self.engine)
             .configuration(&self.layout, base, request, MEMORY)
             .expect("a configuration");
         std::fs::write(&self.layout.configuration, file.text).expect("the configuration");
-        let run = |command: &[String]| {
-            let mut process = Command::new(&command[0]);
-            process.args(&command[1..]);
-            if am_root() {
-                process.uid(NOBODY).gid(NOBODY);
-            }
-            process
-        };
+        let run = |command: &[String]| self.programs.command(command);
         let made = run(&managed.init_command).output().expect("the init command");
         assert!(
             made.status.success(),
@@ -228,8 +227,8 @@ impl Drop for TestServer {
     }
 }
 
-fn support() -> &'static dyn EngineSupport {
-    engine::find(Engine::MariaDB).expect("MariaDB is in the list")
+fn support(engine: Engine) -> &'static dyn EngineSupport {
+    engine::find(engine).expect("the engine is in the list")
 }
 
 /// A port that nobody listens on now.
@@ -249,35 +248,4 @@ fn give_away(path: &Path) {
     if am_root() {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("a directory can be given away");
     }
-}
-
-/// Debian's packages, once; a machine where they cannot be installed gets a clear message and a failed test.
-fn install_if_missing() {
-    static ONCE: std::sync::Once = std::sync::Once::new();
-    ONCE.call_once(|| {
-        let missing = |program: &str| {
-            !std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
-                .chain(["/usr/sbin".into()])
-                .any(|directory| directory.join(program).exists())
-        };
-        if ["mariadbd", "mariadb-install-db", "mariadb-admin", "sysbench"]
-            .into_iter()
-            .any(missing)
-        {
-            let done = Command::new("apt-get")
-                .args([
-                    "install",
-                    "-y",
-                    "--no-install-recommends",
-                    "mariadb-server",
-                    "sysbench",
-                ])
-                .env("DEBIAN_FRONTEND", "noninteractive")
-                .status();
-            assert!(
-                done.is_ok_and(|status| status.success()),
-                "these tests need a real server: apt-get install mariadb-server sysbench"
-            );
-        }
-    });
 }

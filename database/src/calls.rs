@@ -1,38 +1,34 @@
-//! What is asked of a MariaDB server, call by call; each opens its connection and closes it.
+//! The calls of every engine, in terms of a session; each opens its session and closes it.
 
 use std::time::Duration;
 
 use crds::audit::AuditSetting;
 use crds::dataset::DatasetStatus;
-use crds::load::CacheState;
 use crds::parameter::Parameters;
 use crds::runner::RunOrder;
-use crds::target::{BootRequest, Engine};
 use futures::future::{BoxFuture, FutureExt as _};
 
-use super::MariaDb;
 use crate::access::{
     DatabaseAccess, DatabaseError, EstablishOrder, Established, Login, ParameterProblem, Result,
     ServerIdentity,
 };
 use crate::after::{self, AfterRun, Counters};
 use crate::audit::{self, Found};
-use crate::catalogue::{self, Catalogue};
-use crate::configuration::{ConfigurationError, ConfigurationFile};
-use crate::connection::{Session, identifier, in_session};
-use crate::engine::{EngineSupport, Layout, ManagedServer};
-use crate::exclusive;
+use crate::catalogue;
+use crate::configuration::canonical_name;
+use crate::engine::{EngineFacts, EngineSupport, Live};
 use crate::marker::{self, Claim};
-use crate::{environment, establish, identity};
+use crate::server::{Server, in_session};
+use crate::{establish, exclusive};
 
 /// How long counting or analysing one table may take.
 const TABLE_LIMIT: Duration = Duration::from_mins(30);
 /// How long making data waits for somebody who is at the server for the same run.
 const PREPARE_PATIENCE: Duration = Duration::from_secs(10);
 
-impl DatabaseAccess for MariaDb {
+impl<E: Live> DatabaseAccess for E {
     fn identify<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<ServerIdentity>> {
-        async move { in_session!(login, session => identity::identify(session, login).await) }.boxed()
+        async move { in_session!(E::Session, login, session => session.identify(login).await) }.boxed()
     }
 
     fn check<'a>(
@@ -41,8 +37,10 @@ impl DatabaseAccess for MariaDb {
         parameters: &'a [Parameters],
         settings: &'a [AuditSetting],
     ) -> BoxFuture<'a, Result<Vec<ParameterProblem>>> {
-        async move { in_session!(login, session => check(session, login, parameters, settings).await) }
-            .boxed()
+        async move {
+            in_session!(E::Session, login, session => check(self, session, login, parameters, settings).await)
+        }
+        .boxed()
     }
 
     fn establish<'a>(
@@ -50,30 +48,33 @@ impl DatabaseAccess for MariaDb {
         login: &'a Login,
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established>> {
-        establish::establish(Engine::MariaDB, login, order).boxed()
+        establish::establish::<E::Session>(self.engine(), login, order).boxed()
     }
 }
 
-async fn check(
-    session: &mut Session,
+async fn check<S: Server>(
+    engine: &impl EngineFacts,
+    session: &mut S,
     login: &Login,
     parameters: &[Parameters],
     settings: &[AuditSetting],
 ) -> Result<Vec<ParameterProblem>> {
-    let catalogue = Catalogue::load(session).await?;
-    let identity = identity::identify(session, login).await?;
+    let layers = || parameters.iter().chain(settings.iter().map(|s| &s.parameters));
+    let names = layers().flat_map(Parameters::keys).map(|n| canonical_name(n));
+    let catalogue = session.catalogue(&names.collect()).await?;
+    let identity = session.identify(login).await?;
     let managed = login.connection.agent.is_some();
     let mut problems = Vec::new();
-    for layer in parameters.iter().chain(settings.iter().map(|s| &s.parameters)) {
+    for layer in layers() {
         problems.extend(
             catalogue::check(&catalogue, layer)
                 .into_iter()
                 // A plugin's own parameters are known only where it is loaded.
-                .filter(|p| !p.name.starts_with("server_audit_") || catalogue.get(&p.name).is_some()),
+                .filter(|p| catalogue.get(&p.name).is_some() || !audit::owned(engine.engine(), &p.name)),
         );
+        problems.extend(session.objections(&catalogue, layer).await?);
         for name in layer.keys() {
-            let canonical = crate::configuration::canonical_name(name);
-            problems.extend(super::reserved(&canonical));
+            problems.extend(engine.reserved(&canonical_name(name)));
             if !managed && catalogue.get(name).is_some_and(|v| v.read_only) {
                 problems.push(ParameterProblem {
                     name: name.clone(),
@@ -85,7 +86,7 @@ async fn check(
         }
     }
     for setting in settings {
-        match audit::find(Engine::MariaDB, setting.type_) {
+        match audit::find(engine.engine(), setting.type_) {
             Err(error) => problems.push(ParameterProblem {
                 name: setting.name.clone(),
                 message: format!("audit setting {}: {error}", setting.name),
@@ -120,39 +121,10 @@ async fn check(
     Ok(problems)
 }
 
-impl EngineSupport for MariaDb {
-    fn engine(&self) -> Engine {
-        Engine::MariaDB
-    }
-
-    fn default_port(&self) -> u16 {
-        super::PORT
-    }
-
-    fn managed(&self, layout: &Layout) -> ManagedServer {
-        super::managed(layout)
-    }
-
-    fn init_sql(&self, username: &str, password: &str) -> String {
-        super::init_sql(username, password)
-    }
-
-    fn configuration(
-        &self,
-        layout: &Layout,
-        base: &Parameters,
-        request: Option<&BootRequest>,
-        memory_bytes: i64,
-    ) -> std::result::Result<ConfigurationFile, ConfigurationError> {
-        super::configuration(layout, base, request, memory_bytes)
-    }
-
-    fn cache_parameters(&self, state: CacheState) -> Parameters {
-        super::cache_parameters(state)
-    }
-
+impl<E: Live> EngineSupport for E {
     fn claim<'a>(&'a self, login: &'a Login, run_uid: &'a str, epoch: i64) -> BoxFuture<'a, Result<Claim>> {
-        async move { in_session!(login, session => marker::claim(session, run_uid, epoch).await) }.boxed()
+        async move { in_session!(E::Session, login, session => marker::claim(session, run_uid, epoch).await) }
+            .boxed()
     }
 
     fn begin_dataset<'a>(
@@ -162,13 +134,13 @@ impl EngineSupport for MariaDb {
         epoch: i64,
     ) -> BoxFuture<'a, Result<Claim>> {
         async move {
-            in_session!(login, session => {
+            in_session!(E::Session, login, session => {
                 exclusive::changing(
                     session,
                     (run_uid, epoch),
                     PREPARE_PATIENCE,
                     |holder| Claim::Fenced { holder },
-                    async |session| begin_dataset(session, login, run_uid, epoch).await,
+                    async |session: &mut E::Session| begin_dataset(session, login, run_uid, epoch).await,
                 )
                 .await
             })
@@ -185,7 +157,7 @@ impl EngineSupport for MariaDb {
         rows_per_table: i64,
     ) -> BoxFuture<'a, Result<Option<DatasetStatus>>> {
         async move {
-            in_session!(login, session => {
+            in_session!(E::Session, login, session => {
                 finish_dataset(session, login, run, hash, tables, rows_per_table).await
             })
         }
@@ -193,16 +165,14 @@ impl EngineSupport for MariaDb {
     }
 
     fn row_counts<'a>(&'a self, login: &'a Login, tables: &'a [String]) -> BoxFuture<'a, Result<Vec<i64>>> {
-        async move { in_session!(login, session => row_counts(session, login, tables).await) }.boxed()
+        async move { in_session!(E::Session, login, session => row_counts(session, login, tables).await) }
+            .boxed()
     }
 
     fn counters<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<Counters>> {
         async move {
-            in_session!(login, session => {
-                match establish::found(session, login).await {
-                    Ok(found) => counters(session, login, &found).await,
-                    Err(error) => Err(error),
-                }
+            in_session!(E::Session, login, session => {
+                counters(session, login).await
             })
         }
         .boxed()
@@ -214,47 +184,42 @@ impl EngineSupport for MariaDb {
         order: &'a RunOrder,
         before: &'a Counters,
     ) -> BoxFuture<'a, Result<AfterRun>> {
-        async move { in_session!(login, session => after_run(session, login, order, before).await) }.boxed()
+        async move {
+            in_session!(E::Session, login, session => after_run(self, session, login, order, before).await)
+        }
+        .boxed()
     }
 }
 
-async fn begin_dataset(session: &mut Session, login: &Login, run_uid: &str, epoch: i64) -> Result<Claim> {
-    if marker::read_fence(session).await?.is_none() {
-        marker::ensure_schema(session).await?;
+async fn begin_dataset<S: Server>(
+    session: &mut S,
+    login: &Login,
+    run_uid: &str,
+    epoch: i64,
+) -> Result<Claim> {
+    if session.read_fence().await?.is_none() {
+        session.ensure_marker().await?;
     }
     let schema = login.connection.schema.as_str();
-    if schema.is_empty()
-        || schema == marker::SCHEMA
-        || ["mysql", "sys", "information_schema", "performance_schema"].contains(&schema)
-    {
+    if schema.is_empty() || schema == marker::SCHEMA || S::belongs_to_server(schema) {
         return Err(DatabaseError::Unsupported(format!(
             "schema `{schema}` belongs to the server: data is made in a schema of its own"
         )));
     }
-    let fence = marker::take_fence(session, run_uid, epoch).await?;
+    let fence = session.take_fence(run_uid, epoch).await?;
     if fence.has_started(run_uid, epoch) {
         return Ok(Claim::AlreadyStarted);
     }
     if !fence.is_of(run_uid, epoch) {
         return Ok(Claim::Fenced { holder: fence.holder });
     }
-    marker::forget_dataset(session, schema).await?;
-    let name = identifier(schema);
-    session
-        .run_within(
-            TABLE_LIMIT,
-            "drop the schema",
-            &format!("DROP DATABASE IF EXISTS {name}"),
-        )
-        .await?;
-    session
-        .run("make the schema", &format!("CREATE DATABASE {name}"))
-        .await?;
+    session.forget_dataset(schema).await?;
+    session.make_empty(schema, TABLE_LIMIT).await?;
     Ok(Claim::Claimed)
 }
 
-async fn finish_dataset(
-    session: &mut Session,
+async fn finish_dataset<S: Server>(
+    session: &mut S,
     login: &Login,
     run: (&str, i64),
     hash: &str,
@@ -263,59 +228,56 @@ async fn finish_dataset(
 ) -> Result<Option<DatasetStatus>> {
     let schema = login.connection.schema.as_str();
     for table in tables {
-        let sql = format!("ANALYZE TABLE {}.{}", identifier(schema), identifier(table));
-        session
-            .run_within(TABLE_LIMIT, "refresh statistics", &sql)
-            .await?;
+        session.analyse(schema, table, TABLE_LIMIT).await?;
     }
     let made = DatasetStatus {
         hash: hash.to_owned(),
         tables: i64::try_from(tables.len()).unwrap_or(i64::MAX),
         rows_per_table,
-        bytes: environment::table_bytes(session, schema).await?,
+        bytes: session.table_bytes(schema).await?,
     };
-    let ours = marker::write_dataset(session, schema, &made, run).await?;
+    let ours = session.write_dataset(schema, &made, run).await?;
     Ok(ours.then_some(made))
 }
 
-async fn row_counts(session: &mut Session, login: &Login, tables: &[String]) -> Result<Vec<i64>> {
-    let schema = identifier(&login.connection.schema);
+async fn row_counts<S: Server>(session: &mut S, login: &Login, tables: &[String]) -> Result<Vec<i64>> {
     let mut counts = Vec::with_capacity(tables.len());
     for table in tables {
-        let sql = format!("SELECT COUNT(*) FROM {schema}.{}", identifier(table));
-        let rows: Vec<i64> = session.rows_within(TABLE_LIMIT, "count rows", &sql).await?;
-        counts.push(rows.first().copied().unwrap_or_default());
+        let schema = &login.connection.schema;
+        counts.push(session.count_rows(schema, table, TABLE_LIMIT).await?);
     }
     Ok(counts)
 }
 
-async fn counters(session: &mut Session, login: &Login, found: &Found) -> Result<Counters> {
-    let number = |name: &str| found.status(name).parse::<i64>().unwrap_or_default();
-    let lost: Vec<i64> = audit::mechanisms(login.connection.engine)
-        .filter_map(|m| m.lost(found))
-        .collect();
+/// Counters as the last thing before load: what was asked to find `audit_lost` is not in them (a look at the plugins writes
+/// rows of a temporary table that MySQL counts).
+async fn counters<S: Server>(session: &mut S, login: &Login) -> Result<Counters> {
+    let found = session.found(login).await?;
     Ok(Counters {
-        started: identity::started(session, found).await?,
-        rows_written: ["handler_write", "handler_update", "handler_delete"]
-            .into_iter()
-            .map(number)
-            .sum(),
-        questions: number("questions"),
-        audit_lost: (!lost.is_empty()).then(|| lost.iter().sum()),
+        audit_lost: audit_lost(login, &found),
+        ..session.counters().await?
     })
 }
 
-async fn after_run(
-    session: &mut Session,
+fn audit_lost(login: &Login, found: &Found) -> Option<i64> {
+    let lost: Vec<i64> = audit::mechanisms(login.connection.engine)
+        .filter_map(|m| m.lost(found))
+        .collect();
+    (!lost.is_empty()).then(|| lost.iter().sum())
+}
+
+async fn after_run<S: Server>(
+    engine: &impl EngineFacts,
+    session: &mut S,
     login: &Login,
     order: &RunOrder,
     before: &Counters,
 ) -> Result<AfterRun> {
     // Counters first: what follows must not be counted as the load's.
-    let found = establish::found(session, login).await?;
-    let now = counters(session, login, &found).await?;
-    let (_, problems) =
-        establish::still_in_force(Engine::MariaDB, login, session, &order.parameters, &order.audit).await?;
+    let mut now = session.counters().await?;
+    let (found, problems) =
+        establish::still_in_force(engine.engine(), login, session, &order.parameters, &order.audit).await?;
+    now.audit_lost = audit_lost(login, &found);
     let changed = after::findings(problems, &order.audit);
     Ok(after::compare(order.server_started, before, now, changed))
 }

@@ -8,6 +8,7 @@ use mysql_async::prelude::{FromRow, Queryable as _};
 use mysql_async::{Conn, Error, IoError, OptsBuilder, Params, SslOpts, TlsError};
 use rustls::CertificateError;
 
+use super::{Dialect, dialect};
 use crate::access::{DatabaseError, Login, Result};
 
 /// How long connecting and logging in may take.
@@ -17,34 +18,19 @@ pub(crate) const STATEMENT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Seconds after which the server ends a session that says nothing: what it holds must not outlive a lost network.
 const IDLE_LIMIT: u64 = 60;
-/// How often a session that waits for something else says that it is there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
-
 /// An open connection.
 pub(crate) struct Session {
     connection: Conn,
     host: String,
     port: u16,
+    dialect: &'static dyn Dialect,
 }
-
-/// Opens a session, evaluates the expression with it, closes it, and gives the expression's result.
-macro_rules! in_session {
-    ($login:expr, $session:ident => $body:expr) => {{
-        let mut opened = $crate::connection::Session::open($login).await?;
-        let result = {
-            let $session = &mut opened;
-            $body
-        };
-        opened.close().await;
-        result
-    }};
-}
-pub(crate) use in_session;
 
 impl Session {
     /// Connects and logs in.
-    pub(crate) async fn open(login: &Login) -> Result<Self> {
+    pub(super) async fn connect(login: &Login) -> Result<Self> {
         let target = &login.connection;
+        let dialect = dialect(target.engine)?;
         let mut answer = attempt(login, None).await?;
         if let Err(error) = &answer
             && target
@@ -57,11 +43,18 @@ impl Session {
             answer = attempt(login, Some(name)).await?;
         }
         match answer {
-            Ok(connection) => Ok(Self {
-                connection,
-                host: target.host.clone(),
-                port: target.port,
-            }),
+            Ok(connection) => {
+                let mut session = Self {
+                    connection,
+                    host: target.host.clone(),
+                    port: target.port,
+                    dialect,
+                };
+                for statement in dialect.session_statements(session.version()) {
+                    session.query_drop("prepare the session", statement).await?;
+                }
+                Ok(session)
+            }
             Err(error) => Err(match mapped(&target.host, target.port, "connect", &error) {
                 DatabaseError::Statement { message, .. } => DatabaseError::Unreachable {
                     host: target.host.clone(),
@@ -74,8 +67,18 @@ impl Session {
     }
 
     /// Says goodbye; a server that does not answer is left alone.
-    pub(crate) async fn close(self) {
+    pub(super) async fn goodbye(self) {
         let _ = tokio::time::timeout(Duration::from_secs(1), self.connection.disconnect()).await;
+    }
+
+    /// What distinguishes this server from its kin.
+    pub(super) fn dialect(&self) -> &'static dyn Dialect {
+        self.dialect
+    }
+
+    /// Version of the server as three numbers, as it said when it was connected to.
+    pub(crate) fn version(&self) -> (u16, u16, u16) {
+        self.connection.server_version()
     }
 
     /// Rows of a query without values.
@@ -112,13 +115,13 @@ impl Session {
         self.judged(doing, STATEMENT_LIMIT, answer)
     }
 
-    /// Runs a statement without values; how many rows it changed.
-    pub(crate) async fn run(&mut self, doing: &str, sql: &str) -> Result<u64> {
-        self.run_within(STATEMENT_LIMIT, doing, sql).await
+    /// Runs a statement without values, within the usual limit; how many rows it changed.
+    pub(crate) async fn query_drop(&mut self, doing: &str, sql: &str) -> Result<u64> {
+        self.query_drop_within(STATEMENT_LIMIT, doing, sql).await
     }
 
     /// Runs a statement that may take long, rows discarded.
-    pub(crate) async fn run_within(&mut self, limit: Duration, doing: &str, sql: &str) -> Result<u64> {
+    pub(super) async fn query_drop_within(&mut self, limit: Duration, doing: &str, sql: &str) -> Result<u64> {
         let answer = tokio::time::timeout(limit, self.connection.query_drop(sql)).await;
         self.judged(doing, limit, answer)?;
         Ok(self.connection.affected_rows())
@@ -134,17 +137,6 @@ impl Session {
         let answer = tokio::time::timeout(STATEMENT_LIMIT, self.connection.exec_drop(sql, values)).await;
         self.judged(doing, STATEMENT_LIMIT, answer)?;
         Ok(self.connection.affected_rows())
-    }
-
-    /// Keeps the session open until something else has ended; fails soon after somebody else ended it.
-    pub(crate) async fn keep_while<T>(&mut self, other: impl Future<Output = T>) -> Result<T> {
-        let mut other = std::pin::pin!(other);
-        loop {
-            if let Ok(ended) = tokio::time::timeout(SIGN_OF_LIFE, &mut other).await {
-                return Ok(ended);
-            }
-            self.run("keep the session open", "DO 0").await?;
-        }
     }
 
     fn judged<T>(
