@@ -4,6 +4,7 @@
 
 pub mod audit_log;
 pub mod dataset;
+pub(crate) mod engines;
 mod memory;
 pub mod statements;
 #[cfg(test)]
@@ -30,8 +31,6 @@ pub const PREPARES_PER_SECOND: f64 = 10_000.0;
 pub const LONGEST_START_SECONDS: f64 = 20.0;
 /// `table_open_cache` of a server that is told nothing.
 const DEFAULT_TABLE_CACHE: i64 = 2_000;
-/// `innodb_log_file_size` of a server that is told nothing: MariaDB 10.11.
-const DEFAULT_REDO: i64 = 96 << 20;
 
 /// What earlier runs showed; nothing before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -267,7 +266,8 @@ fn disk(
             .copied()
             .unwrap_or(0);
         let data = dataset::bytes(matrix, levels, per_table);
-        let redo = integer(matrix, levels, "innodb_log_file_size", DEFAULT_REDO);
+        let (name, default) = engines::of(matrix.database(levels).engine).redo;
+        let redo = integer(matrix, levels, name, default);
         let log = audit_log::beside_the_data(matrix, levels);
         ((data as f64 * 1.5).ceil() as i64 + redo + log, data, redo, log)
     };

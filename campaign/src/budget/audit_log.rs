@@ -11,8 +11,9 @@ use crate::matrix::{Matrix, Problem, Row};
 
 /// Bytes of log for each statement: `server_audit` with every event, measured 151 to 160.5.
 pub const BYTES_PER_STATEMENT: f64 = 160.0;
-/// The slow log writes a header of several lines for each statement.
-pub const SLOW_LOG_BYTES_PER_STATEMENT: f64 = 450.0;
+/// The slow log writes a header of several lines for each statement, the JSON and XML records of the audit plugins name every
+/// field.
+pub const LONG_RECORD_BYTES_PER_STATEMENT: f64 = 450.0;
 /// Statements a second and CPU, assumed until a run has shown its own rate: study 0's read-only loads reach it.
 pub const ASSUMED_STATEMENTS_PER_CPU: f64 = 16_000.0;
 /// The rate of a later run may be above that of the fastest seen.
@@ -73,10 +74,9 @@ pub(super) fn check(
     let run = &matrix.spec.run;
     let seconds = (Duration::from(run.warmup) + Duration::from(run.duration)).as_secs_f64();
     let (rate, source) = rate(matrix, row, seen);
-    let per_statement = if audit.type_ == AuditType::SlowLog {
-        SLOW_LOG_BYTES_PER_STATEMENT
-    } else {
-        BYTES_PER_STATEMENT
+    let per_statement = match audit.type_ {
+        AuditType::ServerAudit | AuditType::GeneralLog => BYTES_PER_STATEMENT,
+        _ => LONG_RECORD_BYTES_PER_STATEMENT,
     };
     let bytes = (rate * seconds * per_statement) as i64;
     *largest = Some(largest.unwrap_or(0).max(bytes));

@@ -8,11 +8,9 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource as _, ResourceExt as _};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, engines};
 use crate::matrix::{Matrix, expand};
 use crate::naming;
-
-const POOL: &str = "innodb_buffer_pool_size";
 
 /// Names of all targets that a campaign uses, for observing; empty while its spec is refused.
 pub fn target_names(campaign: &BenchmarkCampaign) -> Vec<String> {
@@ -67,7 +65,9 @@ pub(super) fn managed(
     let given = budget.instances.get(&instance).copied().unwrap_or_default();
     let mut configuration = managed.configuration.clone();
     if let Some(pool) = given.buffer_pool {
-        configuration.entry(POOL.to_owned()).or_insert(pool.into());
+        configuration
+            .entry(engines::of(database.engine).pool.to_owned())
+            .or_insert(pool.into());
     }
     let spec = BenchmarkTargetSpec {
         engine: database.engine,

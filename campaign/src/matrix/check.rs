@@ -10,8 +10,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crds::BenchmarkCampaignSpec;
-use crds::campaign::{Inference, Order};
+use crds::campaign::{CellSelector, Inference, Order};
 use crds::load::LoadType;
+use crds::target::Engine;
 
 use super::Problem;
 use super::supported::{GENERATORS, THREAD_SEARCH};
@@ -54,6 +55,28 @@ pub(super) fn notes(spec: &BenchmarkCampaignSpec) -> Vec<String> {
     notes.extend(workload::notes(spec));
     notes.extend(questions::notes(spec));
     notes
+}
+
+/// Engines of the databases that meet a level of another axis: not those for which `include` and `exclude`, by these two
+/// axes alone, leave no cell of it. `names` tells whether a selector is one of the level's, `only` whether it says
+/// nothing of a third axis.
+fn engines_that_meet(
+    spec: &BenchmarkCampaignSpec,
+    names: impl Fn(&CellSelector) -> bool,
+    only: impl Fn(&CellSelector) -> bool,
+) -> BTreeSet<Engine> {
+    let here = |selector: &CellSelector, database: &str| {
+        names(selector) && selector.database.as_deref().is_none_or(|name| name == database)
+    };
+    spec.databases
+        .iter()
+        .filter(|database| {
+            let included = spec.include.is_empty() || spec.include.iter().any(|s| here(s, &database.name));
+            let excluded = spec.exclude.iter().any(|s| only(s) && here(s, &database.name));
+            included && !excluded
+        })
+        .map(|database| database.engine)
+        .collect()
 }
 
 /// Names that appear more than once.

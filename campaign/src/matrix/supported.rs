@@ -6,7 +6,7 @@ use crds::target::{Engine, TargetType};
 use crds::workload::WorkloadType;
 
 /// Database engines.
-pub const ENGINES: &[Engine] = &[Engine::MariaDB];
+pub const ENGINES: &[Engine] = &[Engine::MariaDB, Engine::MySQL];
 /// Whose instances.
 pub const TARGET_TYPES: &[TargetType] = &[TargetType::Managed];
 /// Audit mechanisms.
@@ -15,6 +15,9 @@ pub const AUDITS: &[AuditType] = &[
     AuditType::ServerAudit,
     AuditType::GeneralLog,
     AuditType::SlowLog,
+    AuditType::PerconaAuditLog,
+    AuditType::EnterpriseAuditLog,
+    AuditType::McAfeeAudit,
 ];
 /// Load generators.
 pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench];
@@ -92,6 +95,18 @@ pub const RESERVED: &[(&str, &str)] = &[
     ("long_query_time", "an audit setting of type SlowLog"),
     ("log_slow_query", "an audit setting of type SlowLog"),
     ("log_output", "an audit setting of type GeneralLog or SlowLog"),
+    (
+        "audit_log_",
+        "an audit setting of type PerconaAuditLog or EnterpriseAuditLog",
+    ),
+    ("audit_json_file", "an audit setting of type McAfeeAudit"),
+    ("audit_json_log_file", "an audit setting of type McAfeeAudit"),
+    ("secure_file_priv", "nothing: the operator reads a file with it"),
+    ("mysqlx", "nothing: the load uses the classic protocol"),
+    (
+        "persisted_globals_load",
+        "nothing: what somebody persisted would override the configuration",
+    ),
     ("plugin_load", "an audit setting"),
     ("plugin_dir", "an image whose server finds its plugins"),
     ("datadir", "nothing: the operator chooses it"),

@@ -51,10 +51,40 @@ pub(crate) fn problems(spec: &BenchmarkCampaignSpec) -> Vec<Problem> {
     }
 }
 
+/// A mechanism that one of two engines lacks is fine where no cell brings them together.
+#[test]
+fn what_does_not_exist_may_be_excluded() {
+    let mysql = json!({"name": "mysql-9", "engine": "MySQL", "type": "Managed", "managed": {"image": "mysql:9", "storage": {"size": "20Gi"}}});
+    let both = ("/databases/-", mysql);
+    let selectors = [
+        json!({"database": "mysql-9", "auditSetting": "audit-all"}),
+        json!({"database": "mysql-9"}),
+    ];
+    let foreign = |spec: &BenchmarkCampaignSpec| {
+        let found = problems(spec);
+        found
+            .iter()
+            .any(|problem| problem.field == "spec.auditSettings[1].type")
+    };
+    assert!(foreign(&changed(std::slice::from_ref(&both))));
+    for selector in selectors {
+        assert!(!foreign(&changed(&[
+            both.clone(),
+            ("/exclude", json!([selector]))
+        ])));
+    }
+    // Some of its cells are left.
+    let some = json!([{"database": "mysql-9", "auditSetting": "audit-all", "threads": [1]}]);
+    assert!(foreign(&changed(&[both.clone(), ("/exclude", some)])));
+    let elsewhere =
+        json!([{"database": "mysql-9", "auditSetting": "no-audit"}, {"database": "mariadb-10-11"}]);
+    assert!(!foreign(&changed(&[both, ("/include", elsewhere)])));
+}
+
 #[test]
 fn every_problem_is_named_at_once() {
     let spec = changed(&[
-        ("/databases/0/engine", json!("MySQL")),
+        ("/databases/0/engine", json!("PostgreSQL")),
         ("/threads", json!([0])),
         ("/comparisons/0/baseline", json!("nobody")),
     ]);

@@ -91,6 +91,20 @@ pub fn mariadb_11(cache: &Cache) -> Result<Archive> {
     mariadb_of(cache, "11.8", "trixie")
 }
 
+/// `MySQL` 9, as Debian's development release has it: no stable one ships `MySQL`.
+pub fn mysql(cache: &Cache) -> Result<Archive> {
+    build(
+        cache,
+        &Recipe {
+            name: "mysql",
+            tag: Some("9"),
+            containerfile: repository().join("e2e/images/mysql/Containerfile"),
+            base: Some(("sid", &["mysql-server-core", "mysql-client-core"])),
+            context: Vec::new(),
+        },
+    )
+}
+
 fn mariadb_of(cache: &Cache, version: &str, suite: &str) -> Result<Archive> {
     build(
         cache,

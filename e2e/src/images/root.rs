@@ -18,6 +18,9 @@ const LEFT_OUT: [&str; 4] = [
 /// Makes what the package's own installation script made for a server of its own unnecessary to carry.
 const EMPTIED: &str = r#"find "$1/var/lib/mysql" -mindepth 1 -delete 2>/dev/null || true"#;
 
+/// A mirror may be some days behind, which matters to releases that are not stable.
+const MIRROR: &str = "--aptopt=Acquire::Check-Valid-Until \"false\"";
+
 /// The tar file of a minimal Debian of this release with these packages.
 pub(super) fn filesystem(cache: &Cache, suite: &str, packages: &[&str]) -> Result<PathBuf> {
     let include = packages.join(",");
@@ -32,7 +35,7 @@ pub(super) fn filesystem(cache: &Cache, suite: &str, packages: &[&str]) -> Resul
             || {
                 let mut command = system("mmdebstrap");
                 command
-                    .args(["--quiet", "--variant=minbase"])
+                    .args(["--quiet", "--variant=minbase", MIRROR])
                     .arg(format!("--include={include}"))
                     .args(&excluded);
                 command

@@ -90,6 +90,14 @@ impl Bench {
             .expect("the image in the cluster")
     }
 
+    /// Image of `MySQL`, built when it is asked for first.
+    pub(crate) fn mysql_image(&self) -> String {
+        let archive = e2e::images::mysql(&self.cache).expect("an image of MySQL");
+        self.cluster
+            .provide(&self.cache, &archive)
+            .expect("the image in the cluster")
+    }
+
     /// Image of the runner.
     pub(crate) fn runner_image(&self) -> &str {
         &self.names.runner

@@ -1,9 +1,9 @@
-//! Versions side by side: databases are an axis of a campaign, each with a server of its own and one of them at a time on
-//! the node.
+//! Versions and engines side by side: databases are an axis of a campaign, each with a server of its own and one of them at
+//! a time on the node.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::bench::{assert_each_place_measured_once, bench, valid};
 use crate::manifest;
@@ -11,55 +11,80 @@ use crate::manifest;
 const NAMESPACE: &str = "e2e-versions";
 
 #[test]
-fn two_versions_are_measured_in_one_campaign_each_as_itself() {
+fn versions_and_engines_are_measured_in_one_campaign_each_as_itself() {
     let (bench, _alone) = bench();
     bench.clear();
-    let newer = bench.newer_database_image();
     let mut manifest = manifest::campaign(bench, NAMESPACE, "versions");
     let spec = &mut manifest["spec"];
-    spec["databases"][0]["name"] = "mariadb-10-11".into();
-    let mut other = spec["databases"][0].clone();
-    other["name"] = "mariadb-11-8".into();
-    other["managed"]["image"] = newer.into();
-    spec["databases"].as_array_mut().expect("a list").push(other);
+    let database = |name: &str, engine: &str, image: &str| {
+        json!({
+            "name": name, "engine": engine, "type": "Managed",
+            "managed": {"image": image, "storage": {"size": "2Gi"}},
+        })
+    };
+    spec["databases"] = json!([
+        database("mariadb-10-11", "MariaDB", bench.database_image()),
+        database("mariadb-11-8", "MariaDB", &bench.newer_database_image()),
+        database("mysql-9", "MySQL", &bench.mysql_image()),
+    ]);
+    let general =
+        json!({"name": "general-log", "type": "GeneralLog", "log": {"volume": "WithData", "limit": "256Mi"}});
+    spec["auditSettings"]
+        .as_array_mut()
+        .expect("a list")
+        .push(general);
+    // MySQL has no server_audit; the general log is measured where nothing else is there.
+    spec["exclude"] = json!([
+        {"database": "mysql-9", "auditSetting": "audit-all"},
+        {"database": "mariadb-10-11", "auditSetting": "general-log"},
+        {"database": "mariadb-11-8", "auditSetting": "general-log"},
+    ]);
     spec["threads"] = json!([2]);
     spec["repetitions"]["blocks"] = 1.into();
-    spec["comparisons"] = json!([{"name": "version", "axis": "Database", "baseline": "mariadb-10-11"}]);
+    spec["comparisons"] = json!([
+        {"name": "version", "axis": "Database", "baseline": "mariadb-10-11"},
+        {"name": "audit", "axis": "AuditSetting", "baseline": "no-audit"},
+    ]);
     bench.apply(&manifest);
-    let campaign = bench.completed(NAMESPACE, "versions", 420);
+    let campaign = bench.completed(NAMESPACE, "versions", 600);
     let runs = bench.list(NAMESPACE, "benchmarkruns");
     assert_each_place_measured_once(&runs);
 
-    let mut found = BTreeMap::<String, Vec<String>>::new();
-    for run in runs.iter().filter(|run| valid(run)) {
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-        let cell = &run["spec"]["cell"];
-        let version = text(&run["status"]["environment"]["serverVersion"]);
-        let audit = text(&cell["auditSetting"]);
-        let measured = format!(
-            "{} {audit}",
-            version.split('.').take(2).collect::<Vec<_>>().join(".")
-        );
-        found.entry(text(&cell["database"])).or_default().push(measured);
-    }
-    for (database, version) in [("mariadb-10-11", "10.11"), ("mariadb-11-8", "11.8")] {
-        for audit in ["no-audit", "audit-all"] {
-            let wanted = format!("{version} {audit}");
-            assert!(found[database].contains(&wanted), "{wanted} is not in {found:?}");
-        }
+    let found: BTreeSet<(String, String, String)> = runs
+        .iter()
+        .filter(|run| valid(run))
+        .map(|run| {
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let cell = &run["spec"]["cell"];
+            let version = text(&run["status"]["environment"]["serverVersion"]);
+            (text(&cell["database"]), version, text(&cell["auditSetting"]))
+        })
+        .collect();
+    let wanted = [
+        ("mariadb-10-11", "10.11.", "no-audit"),
+        ("mariadb-10-11", "10.11.", "audit-all"),
+        ("mariadb-11-8", "11.8.", "no-audit"),
+        ("mariadb-11-8", "11.8.", "audit-all"),
+        ("mysql-9", "9.", "no-audit"),
+        ("mysql-9", "9.", "general-log"),
+    ];
+    for (database, version, audit) in wanted {
         assert!(
-            found[database]
+            found
                 .iter()
-                .all(|measured| measured.starts_with(version)),
-            "{found:?}"
+                .any(|(d, v, a)| d == database && v.starts_with(version) && a == audit),
+            "{database} {version} {audit} is not in {found:?}"
         );
     }
+    assert_eq!(found.len(), wanted.len(), "{found:?}");
     let answers = campaign["status"]["answers"]
         .as_array()
         .cloned()
         .unwrap_or_default();
-    assert!(
-        answers.iter().any(|answer| answer["comparison"] == "version"),
-        "no answer: {answers:?}"
-    );
+    for comparison in ["version", "audit"] {
+        assert!(
+            answers.iter().any(|answer| answer["comparison"] == comparison),
+            "no answer to {comparison}: {answers:?}"
+        );
+    }
 }

@@ -1,15 +1,12 @@
 //! Audit settings: the mechanism must exist for the engine and in this release, and its settings must make sense.
 
-use std::collections::BTreeSet;
-
 use crds::BenchmarkCampaignSpec;
 use crds::audit::{AuditSetting, AuditState, AuditType, LogDestination, ServerAuditEvent};
-use crds::target::Engine;
 
 use super::super::Problem;
 use super::super::supported::{AUDITS, audits_of, one_of};
 use super::axes::{parameters, positive};
-use super::unique;
+use super::{engines_that_meet, unique};
 
 pub(super) fn settings(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
     unique(
@@ -17,17 +14,26 @@ pub(super) fn settings(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>
         spec.audit_settings.iter().map(|a| a.name.as_str()),
         problems,
     );
-    let engines: BTreeSet<Engine> = spec.databases.iter().map(|database| database.engine).collect();
     for (i, audit) in spec.audit_settings.iter().enumerate() {
         let at = format!("spec.auditSettings[{i}]");
         let mut foreign = false;
-        for engine in &engines {
-            if !audits_of(*engine).contains(&audit.type_) {
+        let engines = engines_that_meet(
+            spec,
+            |s| s.audit_setting.as_ref().is_none_or(|name| *name == audit.name),
+            |s| {
+                s.instance_size.is_none()
+                    && s.parameter_template.is_none()
+                    && s.workload.is_none()
+                    && s.threads.is_none()
+            },
+        );
+        for engine in engines {
+            if !audits_of(engine).contains(&audit.type_) {
                 foreign = true;
                 problems.push(Problem::new(
                     format!("{at}.type"),
                     format!("{:?} does not exist for {engine:?}", audit.type_),
-                    format!("{engine:?} has {}", one_of(audits_of(*engine))),
+                    format!("{engine:?} has {}", one_of(audits_of(engine))),
                     format!(
                         "use one of these, or exclude {} for the databases with engine {engine:?}",
                         audit.name

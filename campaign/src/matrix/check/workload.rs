@@ -1,7 +1,5 @@
 //! Workloads: the load generator must speak to the engine, its script must exist, its data must have a size.
 
-use std::collections::BTreeSet;
-
 use crds::BenchmarkCampaignSpec;
 use crds::target::Engine;
 use crds::workload::{Sysbench, WorkloadType};
@@ -9,7 +7,7 @@ use crds::workload::{Sysbench, WorkloadType};
 use super::super::Problem;
 use super::super::nearest::nearest;
 use super::super::supported::{PREPARE_SCRIPTS, SCRIPTS, WORKLOADS, one_of, workloads_of};
-use super::unique;
+use super::{engines_that_meet, unique};
 
 pub(super) fn workloads(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
     if spec.workloads.is_empty() {
@@ -25,12 +23,20 @@ pub(super) fn workloads(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem
         spec.workloads.iter().map(|w| w.name.as_str()),
         problems,
     );
-    let engines: BTreeSet<Engine> = spec.databases.iter().map(|database| database.engine).collect();
     for (i, workload) in spec.workloads.iter().enumerate() {
         let at = format!("spec.workloads[{i}]");
+        let engines = engines_that_meet(
+            spec,
+            |s| s.workload.as_ref().is_none_or(|name| *name == workload.name),
+            |s| {
+                s.instance_size.is_none()
+                    && s.parameter_template.is_none()
+                    && s.audit_setting.is_none()
+                    && s.threads.is_none()
+            },
+        );
         let foreign: Vec<Engine> = engines
-            .iter()
-            .copied()
+            .into_iter()
             .filter(|engine| !workloads_of(*engine).contains(&workload.type_))
             .collect();
         if let Some(engine) = foreign.first() {
@@ -38,7 +44,7 @@ pub(super) fn workloads(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem
                 format!("{at}.type"),
                 format!("{:?} does not speak to {engine:?}", workload.type_),
                 format!("{engine:?} is measured with {}", one_of(workloads_of(*engine))),
-                "change type, or the engine of the database",
+                "change type, or exclude the workload for the databases with this engine",
             ));
         } else if !WORKLOADS.contains(&workload.type_) {
             problems.push(Problem::new(

@@ -25,8 +25,8 @@ fn of_axes_and_load() -> Vec<Refusal> {
         ),
         (
             vec![("/databases/0/engine", json!("MySQL"))],
-            "spec.databases[0].engine",
-            "MySQL",
+            "spec.auditSettings[1].type",
+            "exclude audit-all for the databases with engine MySQL",
         ),
         (
             vec![("/databases/0/managed", Value::Null)],
@@ -123,7 +123,7 @@ fn of_axes_and_load() -> Vec<Refusal> {
         (
             vec![("/auditSettings/1", json!({"name": "audit-all", "type": "Custom"}))],
             "spec.auditSettings[1].type",
-            "this release measures None, ServerAudit, GeneralLog or SlowLog",
+            "this release measures None, ServerAudit, GeneralLog, SlowLog",
         ),
         (
             vec![("/auditSettings/1/type", json!("GeneralLog"))],
