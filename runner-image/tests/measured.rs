@@ -147,6 +147,7 @@ impl Bench {
             login: &self.login,
             scratch: self.scratch.path(),
             scripts: self.scratch.path(),
+            cpus: 1,
         }
     }
 

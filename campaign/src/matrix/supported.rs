@@ -20,7 +20,7 @@ pub const AUDITS: &[AuditType] = &[
     AuditType::McAfeeAudit,
 ];
 /// Load generators.
-pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench];
+pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench, WorkloadType::Pgbench];
 /// Pods that apply load together.
 pub const GENERATORS: i32 = 1;
 /// Whether thread counts can be searched for.

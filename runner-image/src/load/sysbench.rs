@@ -7,7 +7,7 @@ use crds::target::{Engine, TlsMode};
 use crds::workload::{PreparedStatements, Sysbench, Workload, WorkloadType};
 use database::marker::table_names;
 
-use super::{Invocation, LoadError, LoadGenerator, Secret, Site, Tables};
+use super::{Invocation, LoadError, LoadGenerator, Secret, Site, Tables, libpq};
 
 pub(super) const GENERATOR: LoadGenerator = LoadGenerator {
     type_: WorkloadType::Sysbench,
@@ -15,6 +15,7 @@ pub(super) const GENERATOR: LoadGenerator = LoadGenerator {
     run,
     prepare,
     tables,
+    window: |_| None,
 };
 
 /// Threads that prepare unless the workload says otherwise.
@@ -136,11 +137,16 @@ fn connection(connection: &Connection, site: &Site<'_>) -> Result<Invocation, Lo
         format!("--{driver}-db={}", connection.schema),
     ];
     let mut files = vec![(file, Secret(login))];
-    if connection
+    let mut environment = Vec::new();
+    if driver == "pgsql" {
+        // sysbench 1.0 says nothing about TLS to libpq, which then takes it from its environment.
+        let tls = libpq::tls(connection, site);
+        environment = tls.environment;
+        files.extend(tls.files);
+    } else if connection
         .tls
         .as_ref()
         .is_some_and(|tls| tls.mode != TlsMode::Disabled)
-        && driver == "mysql"
     {
         // sysbench 1.0 looks for cacert.pem in its working directory and has no other way to be given it.
         arguments.push("--mysql-ssl=on".to_owned());
@@ -154,8 +160,10 @@ fn connection(connection: &Connection, site: &Site<'_>) -> Result<Invocation, Lo
     Ok(Invocation {
         program: "sysbench",
         arguments,
+        environment,
         files,
         working_directory: site.scratch.to_owned(),
+        log: None,
     })
 }
 
@@ -226,6 +234,7 @@ mod tests {
                 login: &login,
                 scratch: Path::new("/scratch"),
                 scripts: Path::new("/scripts"),
+                cpus: 2,
             },
         )
     }
@@ -312,6 +321,7 @@ mod tests {
             login: &login,
             scratch: Path::new("/scratch"),
             scripts: Path::new("/scripts"),
+            cpus: 2,
         };
         let text = prepare(&order, &site).unwrap().arguments.join(" ");
         assert!(

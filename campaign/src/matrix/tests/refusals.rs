@@ -16,6 +16,10 @@ fn external() -> Value {
     ]}})
 }
 
+fn pgbench(settings: &Value) -> Value {
+    json!({"name": "read-only", "type": "Pgbench", "pgbench": settings})
+}
+
 fn of_axes_and_load() -> Vec<Refusal> {
     vec![
         (
@@ -173,6 +177,45 @@ fn of_axes_and_load() -> Vec<Refusal> {
             vec![("/workloads/0/sysbench", Value::Null)],
             "spec.workloads[0].sysbench",
             "not set",
+        ),
+        (
+            vec![("/workloads/0", json!({"name": "read-only", "type": "Pgbench"}))],
+            "spec.workloads[0].pgbench",
+            "not set",
+        ),
+        (
+            vec![("/workloads/0", pgbench(&json!({})))],
+            "spec.workloads[0].pgbench.scale",
+            "exactly one",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "sizeToMemoryRatio": 120})),
+            )],
+            "spec.workloads[0].pgbench.sizeToMemoryRatio",
+            "remove one",
+        ),
+        (
+            vec![("/workloads/0", pgbench(&json!({"scale": 0, "maxTries": 0})))],
+            "spec.workloads[0].pgbench.maxTries",
+            "from 1 to 1000",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "builtin": "SelectOnly", "scriptConfigMap": "own"})),
+            )],
+            "spec.workloads[0].pgbench.builtin",
+            "remove one",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "scriptConfigMap": "own"})),
+            )],
+            "spec.comparisons[0].primary",
+            "use primary: Tps",
         ),
         (
             vec![("/workloads/0/sysbench/script", json!("oltp_readonly"))],
