@@ -289,6 +289,29 @@ async fn data_is_made_only_when_every_row_is_there() {
 }
 
 #[tokio::test]
+async fn a_rate_is_kept_and_one_that_overflows_is_told() {
+    let bench = Bench::start(AuditType::None).await;
+    let report = bench.prepare(&bench.prepare_order(1)).await;
+    assert_eq!(report.outcome, RunOutcome::Completed, "{}", report.message);
+    let never = Stop::on(std::future::pending());
+    let mut order = bench.proved(2, AuditType::None).await;
+    order.rate = Some(50);
+    let report = bench.run(&order, &never).await.report;
+    assert_eq!(
+        (report.outcome, report.message.as_str()),
+        (RunOutcome::Completed, "")
+    );
+    let done = report.result.unwrap().transactions.unwrap();
+    assert!((100..200).contains(&done), "{done} of 150");
+    // The tool keeps 100,000 that wait, no more.
+    let mut order = bench.proved(3, AuditType::None).await;
+    order.rate = Some(1_000_000);
+    let report = bench.run(&order, &never).await.report;
+    assert_eq!((report.outcome, report.result), (RunOutcome::ToolFailed, None));
+    assert!(report.message.contains("RateOverload"), "{}", report.message);
+}
+
+#[tokio::test]
 async fn the_program_reads_files_and_leaves_a_termination_message() {
     let bench = Bench::start(AuditType::GeneralLog).await;
     let folder = tempfile::tempdir().unwrap();

@@ -10,8 +10,8 @@ use super::finish::{Judged, finding};
 use super::{RunView, load_seconds};
 use crate::target_planner::split_boot_identity;
 use crate::validity::{
-    AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, InvalidReason, Report, Shutdown,
-    Snapshot, judge_run,
+    Arrivals, AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, InvalidReason, Report,
+    Shutdown, Snapshot, judge_run,
 };
 
 /// Class of audit events that stands for one statement each.
@@ -119,6 +119,13 @@ fn evidence(view: &RunView, report: &RunReport) -> Evidence {
         errors_per_second: result
             .errors
             .map_or(0.0, |errors| errors as f64 / window_seconds.max(1.0)),
+        arrivals: spec.run.load.rate.map(|rate| Arrivals {
+            asked: (rate.max(0) as f64 * window_seconds).round() as u64,
+            ended: result
+                .transactions
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(0),
+        }),
         lost_audit_records: observed
             .and_then(|o| o.audit_lost)
             .and_then(|n| u64::try_from(n).ok())

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crds::BenchmarkCampaignSpec;
 use crds::audit::AuditType;
 use crds::campaign::{Axis, Comparison, Inference, Metric, Order};
+use crds::load::LoadType;
 use crds::workload::Pgbench;
 
 use super::super::Problem;
@@ -107,6 +108,18 @@ pub(super) fn comparisons(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Probl
             ));
         }
         primary(&at, comparison, problems);
+        let given = matches!(
+            comparison.primary,
+            Metric::Qps | Metric::Tps | Metric::Transactions
+        );
+        if given && spec.run.load.type_ == LoadType::Rate {
+            problems.push(Problem::new(
+                format!("{at}.primary"),
+                format!("{:?} under load of type Rate", comparison.primary),
+                "the rate is given, so that arms cannot differ in it",
+                "use primary: LatencyMean or LatencyP95, or load: {type: Closed}",
+            ));
+        }
         if comparison.primary == Metric::Qps
             && let Some(workload) = uncounted(spec)
         {
