@@ -92,6 +92,15 @@ pub(crate) trait Server: Sized + Send {
     /// Whether a schema is the server's own: no data is made there.
     fn belongs_to_server(schema: &str) -> bool;
 
+    /// Names of all schemas.
+    fn schemas(&mut self) -> impl Future<Output = Result<Vec<String>>> + Send;
+
+    /// Drops a schema that we made.
+    fn drop_schema(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;
+
+    /// Asks the server to end and to come back, where it can, or to end, where something brings it back.
+    fn restart(&mut self) -> impl Future<Output = Result<()>> + Send;
+
     /// Drops the workload's schema and makes it again, empty.
     fn make_empty(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;
 

@@ -108,6 +108,11 @@ pub trait Mechanism: Sync {
         Vec::new()
     }
 
+    /// Statement that unloads what [`Mechanism::install`] loads.
+    fn uninstall(&self) -> Option<String> {
+        None
+    }
+
     /// Variables in the order in which they are set when it is switched on; the last one is the switch.
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted>;
 
