@@ -1,9 +1,10 @@
 //! The live server's catalogue of parameters, and everything that follows from it without asking again: unknown names,
 //! types, ranges, comparisons (values: [`value`]). Each engine loads it in its own way.
 
+mod unit;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::parameter::{ParameterValue, Parameters};
 
@@ -96,6 +97,13 @@ impl Catalogue {
                     .map_or(0, |v| number(&v.value));
                 let (wanted, found) = (number(&wanted), number(&found));
                 found >= wanted && found - wanted < chunk
+            }
+            // An audit setting and a cache state add their own.
+            Kind::Text if variable.name == "shared_preload_libraries" => {
+                let listed = |text: &str| -> BTreeSet<String> {
+                    text.split(',').map(|l| l.trim().to_owned()).collect()
+                };
+                wanted.trim().is_empty() || listed(&wanted).is_subset(&listed(&found))
             }
             Kind::Text
                 if variable.name.starts_with("character_set_") || variable.name.starts_with("collation_") =>

@@ -150,6 +150,11 @@ pub(crate) trait Server: Sized + Send {
     /// A file's path relative to the volume of a managed server; `None` outside of it.
     fn on_volume(&self, found: &Found, path: &str) -> Option<String>;
 
+    /// Begins what the server would otherwise do while load is measured.
+    fn calm(&mut self, _limit: Duration) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
     /// One look whether the server has settled; `at` and `node_dirty` are the caller's.
     fn sample(&mut self) -> impl Future<Output = Result<Sample>> + Send;
 

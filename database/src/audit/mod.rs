@@ -6,9 +6,11 @@
 mod audit_log_plugin;
 mod enterprise_audit_log;
 mod general_log;
+mod log_statement;
 mod mcafee_audit;
 mod none;
 mod percona_audit_log;
+mod pgaudit;
 mod server_audit;
 mod slow_log;
 mod statement;
@@ -29,6 +31,8 @@ const MECHANISMS: &[&dyn Mechanism] = &[
     &server_audit::ServerAuditPlugin,
     &general_log::GeneralLog,
     &slow_log::SlowLog,
+    &log_statement::LogStatement,
+    &pgaudit::PgAudit,
     &percona_audit_log::PerconaAuditLog,
     &enterprise_audit_log::EnterpriseAuditLog,
     &mcafee_audit::McAfeeAudit,
@@ -105,6 +109,11 @@ pub trait Mechanism: Sync {
 
     /// Statements that must precede the variables (loading a plugin on a borrowed server).
     fn install(&self, _found: &Found) -> Vec<Statement> {
+        Vec::new()
+    }
+
+    /// Statements that take away what would break a server on which it is no longer loaded.
+    fn remove(&self, _found: &Found) -> Vec<Statement> {
         Vec::new()
     }
 
@@ -203,6 +212,7 @@ pub fn statements(engine: Engine, setting: &AuditSetting, found: &Found) -> Resu
         if other.recording(found) {
             statements.extend(differing(&other.silenced(), found));
         }
+        statements.extend(other.remove(found));
     }
     statements.extend(wanted.install(found));
     statements.extend(differing(&wanted_variables(wanted, setting), found));

@@ -52,9 +52,7 @@ pub(super) fn time_form(units: f64, unit_micros: i64) -> String {
 }
 
 fn amount(text: &str, units: &[(&str, f64)], own: f64) -> Result<f64, String> {
-    let at = text
-        .find(|c: char| c.is_ascii_alphabetic())
-        .unwrap_or(text.len());
+    let at = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(at);
     let number: f64 = number
         .trim()
@@ -68,7 +66,10 @@ fn amount(text: &str, units: &[(&str, f64)], own: f64) -> Result<f64, String> {
         Some(_) => Ok(number),
         None => {
             let known: Vec<&str> = units.iter().map(|(name, _)| *name).skip(1).collect();
-            Err(format!("`{text}` has a unit that is none of {}", known.join(", ")))
+            Err(format!(
+                "`{text}` has a unit that is none of {}",
+                known.join(", ")
+            ))
         }
     }
 }

@@ -5,6 +5,7 @@ mod establish;
 mod exclusive;
 mod fence;
 mod mysql;
+mod postgresql;
 mod reach;
 
 use crds::audit::{AuditSetting, AuditState, AuditType};

@@ -68,7 +68,8 @@ fn alter_system(name: &str, value: &Bound) -> String {
     let parts: Vec<String> = name.split('.').map(identifier).collect();
     let text = text(value);
     let value = if LISTS.contains(&name) && !text.trim().is_empty() {
-        let items = text.split(',').map(|item| literal(item.trim()));
+        // The server puts quotes around what needs them.
+        let items = text.split(',').map(|item| literal(item.trim().trim_matches('"')));
         items.collect::<Vec<_>>().join(", ")
     } else {
         literal(&text)
@@ -146,7 +147,7 @@ mod tests {
         );
         assert_eq!(
             set("search_path", "\"$user\", public"),
-            "ALTER SYSTEM SET \"search_path\" = '\"$user\"', 'public'"
+            "ALTER SYSTEM SET \"search_path\" = '$user', 'public'"
         );
         assert_eq!(
             set("log_line_prefix", "'; DROP"),

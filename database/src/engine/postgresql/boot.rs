@@ -32,7 +32,7 @@ const EFFECTIVE_CACHE_PERCENT: i64 = 75;
 
 /// Bytes of shared buffers when no parameter says their size: 25 % of the memory in whole MiB.
 pub fn default_shared_buffers(memory_bytes: i64) -> i64 {
-    let share = memory_bytes / 100 * SHARED_BUFFERS_PERCENT;
+    let share = memory_bytes.saturating_mul(SHARED_BUFFERS_PERCENT) / 100;
     (share >> 20 << 20).max(SHARED_BUFFERS_LEAST)
 }
 
@@ -58,7 +58,7 @@ pub(super) fn managed(layout: &Layout) -> ManagedServer {
     let separate = layout.log_directory(LogVolume::Separate);
     let beside = layout.log_directory(LogVolume::WithData);
     let logs: Vec<String> = audit::mechanisms(Engine::PostgreSQL)
-        .filter_map(|m| m.log_name())
+        .filter_map(audit::Mechanism::log_name)
         .chain([LOG])
         .flat_map(|log| [format!("{separate}/{log}"), format!("{beside}/{log}")])
         .collect();
@@ -120,8 +120,7 @@ pub(super) fn init_sql(username: &str, password: &str) -> String {
     .into_iter()
     .chain(marker::schema_statements())
     .chain([marker::forget_proof_statement()])
-    .map(|statement| format!("{statement};\n"))
-    .collect()
+    .fold(String::new(), |sql, statement| sql + &statement + ";\n")
 }
 
 /// Parameters that a cache state needs.
@@ -154,7 +153,7 @@ pub(super) fn configuration(
         ),
         (
             "effective_cache_size".to_owned(),
-            megabytes((memory_bytes / 100 * EFFECTIVE_CACHE_PERCENT).max(1 << 20))
+            megabytes((memory_bytes.saturating_mul(EFFECTIVE_CACHE_PERCENT) / 100).max(1 << 20))
                 .as_str()
                 .into(),
         ),

@@ -41,7 +41,9 @@ pub(super) async fn one(fresh: &mut Wire, name: &str) -> Result<Option<Variable>
     let doing = "read a parameter";
     let sql = format!("{COLUMNS} WHERE lower(name) = lower($1)");
     let rows = fresh.rows(doing, &sql, &[(&name, Type::TEXT)]).await?;
-    rows.first().map(|row| listed(row, doing).map(variable)).transpose()
+    rows.first()
+        .map(|row| listed(row, doing).map(variable))
+        .transpose()
 }
 
 fn listed(row: &Row, doing: &str) -> Result<Listed> {
@@ -73,12 +75,11 @@ fn variable(listed: Listed) -> Variable {
         value: listed.value,
         range,
         block: 1,
-        words: listed
-            .words
-            .split(',')
-            .filter(|w| !w.is_empty())
-            .map(str::to_owned)
-            .collect(),
+        // The empty word is one of some.
+        words: match listed.words.as_str() {
+            "" => Vec::new(),
+            words => words.split(',').map(str::to_owned).collect(),
+        },
         read_only: matches!(listed.context.as_str(), "internal" | "postmaster"),
         fixed: listed.context == "internal",
         session_only: false,
@@ -142,8 +143,16 @@ mod tests {
     #[case("ms", "1s", "1000ms")]
     #[case("ms", "2.5", "2.5ms")]
     #[case("min", "1d", "1440min")]
-    fn values_have_one_form_whatever_their_unit(#[case] unit: &str, #[case] written: &str, #[case] form: &str) {
-        let kind = if written.contains('.') && unit == "ms" { "real" } else { "integer" };
+    fn values_have_one_form_whatever_their_unit(
+        #[case] unit: &str,
+        #[case] written: &str,
+        #[case] form: &str,
+    ) {
+        let kind = if written.contains('.') && unit == "ms" {
+            "real"
+        } else {
+            "integer"
+        };
         let variable = listed("p", kind, unit, Some(("-1", "1073741823")));
         assert_eq!(variable.canonical(written).unwrap(), form);
     }

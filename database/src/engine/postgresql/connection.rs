@@ -80,9 +80,9 @@ impl Wire {
             ));
         }
         let opened = tokio::time::timeout(CONNECT_LIMIT, attempt(login, database));
-        let (client, task) = opened
-            .await
-            .map_err(|_| errors::unreachable(at, format!("no login within {} s", CONNECT_LIMIT.as_secs())))??;
+        let (client, task) = opened.await.map_err(|_| {
+            errors::unreachable(at, format!("no login within {} s", CONNECT_LIMIT.as_secs()))
+        })??;
         let mut wire = Self {
             client,
             task: Background(task),
@@ -97,9 +97,13 @@ impl Wire {
         let (names, values): (Vec<&str>, Vec<&str>) = SETTINGS.iter().copied().unzip();
         let sql = "SELECT 1::int8 FROM (SELECT pg_catalog.set_config(wanted.name, wanted.value, false) FROM \
                    unnest($1::text[], $2::text[]) AS wanted(name, value) JOIN pg_catalog.pg_settings USING (name)) AS done";
-        self.rows("prepare the session", sql, &[(&names, Type::TEXT_ARRAY), (&values, Type::TEXT_ARRAY)])
-            .await
-            .map(drop)
+        self.rows(
+            "prepare the session",
+            sql,
+            &[(&names, Type::TEXT_ARRAY), (&values, Type::TEXT_ARRAY)],
+        )
+        .await
+        .map(drop)
     }
 
     /// Says goodbye; a server that does not answer is left alone.
@@ -150,7 +154,10 @@ impl Wire {
         &self,
         doing: &str,
         limit: Duration,
-        answer: std::result::Result<std::result::Result<T, tokio_postgres::Error>, tokio::time::error::Elapsed>,
+        answer: std::result::Result<
+            std::result::Result<T, tokio_postgres::Error>,
+            tokio::time::error::Elapsed,
+        >,
     ) -> Result<T> {
         match answer {
             Err(_) => Err(DatabaseError::TimedOut {
@@ -194,7 +201,9 @@ async fn attempt(login: &Login, database: &str) -> Result<(Client, JoinHandle<()
     let wanted = target.tls.as_ref().filter(|tls| tls.mode != TlsMode::Disabled);
     let failed = |e: tokio_postgres::Error| match errors::mapped(at, "connect", &e) {
         // No statement was sent: something between us and the server.
-        DatabaseError::Statement { message, .. } if e.as_db_error().is_none() => errors::unreachable(at, message),
+        DatabaseError::Statement { message, .. } if e.as_db_error().is_none() => {
+            errors::unreachable(at, message)
+        }
         other => other,
     };
     match wanted {

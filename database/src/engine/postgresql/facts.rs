@@ -28,7 +28,10 @@ const SHARED_STATISTICS: i32 = 150_000;
 /// Version as one number: 170002 is 17.2.
 pub(super) async fn version(wire: &mut Wire) -> Result<i32> {
     let sql = "SELECT current_setting('server_version_num')::int4";
-    Ok(wire.one("ask for the version", sql, &[]).await?.unwrap_or_default())
+    Ok(wire
+        .one("ask for the version", sql, &[])
+        .await?
+        .unwrap_or_default())
 }
 
 pub(super) async fn identify(session: &mut Session, login: &Login) -> Result<ServerIdentity> {
@@ -78,10 +81,14 @@ pub(super) async fn identify(session: &mut Session, login: &Login) -> Result<Ser
 /// The flavour by what `version()` says.
 fn flavour(version: &str) -> &'static str {
     let text = version.to_ascii_lowercase();
-    [("percona", "Percona"), ("enterprisedb", "EnterpriseDB"), ("aurora", "Aurora")]
-        .into_iter()
-        .find(|(word, _)| text.contains(word))
-        .map_or("PostgreSQL", |(_, name)| name)
+    [
+        ("percona", "Percona"),
+        ("enterprisedb", "EnterpriseDB"),
+        ("aurora", "Aurora"),
+    ]
+    .into_iter()
+    .find(|(word, _)| text.contains(word))
+    .map_or("PostgreSQL", |(_, name)| name)
 }
 
 /// How the server ended before this boot: a managed server's first container wrote it beside the data.
@@ -125,7 +132,9 @@ async fn read(wire: &mut Wire, managed: bool) -> Result<Found> {
         )
         .await?
     {
-        found.variables.insert(column(&row, 0, doing)?, column(&row, 1, doing)?);
+        found
+            .variables
+            .insert(column(&row, 0, doing)?, column(&row, 1, doing)?);
     }
     let doing = "read status";
     for row in wire
@@ -142,7 +151,10 @@ async fn read(wire: &mut Wire, managed: bool) -> Result<Found> {
         found.status.insert(column(&row, 0, doing)?, column(&row, 1, doing)?);
     }
     // Only members of pg_monitor may know.
-    match wire.one("read the log's name", "SELECT pg_current_logfile()", &[]).await {
+    match wire
+        .one("read the log's name", "SELECT pg_current_logfile()", &[])
+        .await
+    {
         Ok(name) => {
             let name: Option<Option<String>> = name;
             found
@@ -172,7 +184,9 @@ pub(super) async fn table_count(session: &mut Session) -> Result<i64> {
 
 /// With indexes, and with partitions, which the parent does not count.
 pub(super) async fn table_bytes(session: &mut Session) -> Result<i64> {
-    let sql = format!("SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::int8 {TABLES} AND relkind = 'r'");
+    let sql = format!(
+        "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::int8 {TABLES} AND relkind = 'r'"
+    );
     number(session, "read the size of the tables", &sql).await
 }
 
@@ -186,12 +200,15 @@ async fn number(session: &mut Session, doing: &str, sql: &str) -> Result<i64> {
 }
 
 /// Rows that tables of people saw written, and when the server started. The server has no counter of statements.
-pub(super) async fn counters(session: &mut Session, found: &Found) -> Result<Counters> {
+pub(super) async fn counters(session: &mut Session) -> Result<Counters> {
     handed_in(session).await?;
     let sql = "SELECT coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::int8 FROM pg_stat_user_tables";
+    let rows_written = number(session, "read the counters of rows", sql).await?;
+    let sql = "SELECT extract(epoch FROM pg_postmaster_start_time())::int8";
+    let started = session.home.one("read the start time", sql, &[]).await?;
     Ok(Counters {
-        started: started(found),
-        rows_written: number(session, "read the counters of rows", sql).await?,
+        started: started.unwrap_or_default(),
+        rows_written,
         ..Counters::default()
     })
 }
@@ -273,6 +290,9 @@ mod tests {
     #[test]
     fn flavours_are_told_by_the_version() {
         assert_eq!(flavour("PostgreSQL 17.6 on x86_64-pc-linux-gnu"), "PostgreSQL");
-        assert_eq!(flavour("PostgreSQL 16.4 - Percona Server for PostgreSQL"), "Percona");
+        assert_eq!(
+            flavour("PostgreSQL 16.4 - Percona Server for PostgreSQL"),
+            "Percona"
+        );
     }
 }

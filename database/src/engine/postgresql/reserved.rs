@@ -24,9 +24,15 @@ const RESERVED: &[(&str, &str)] = &[
     ("log_statement", "use an audit setting of type LogStatement"),
     ("log_timezone", "records are counted by their prefix"),
     ("log_truncate_on_rotation", "a log that is cut loses records"),
-    ("logging_collector", "the collector's file is the same in every arm"),
+    (
+        "logging_collector",
+        "the collector's file is the same in every arm",
+    ),
     ("port", "the Service uses the engine's own port"),
-    ("restart_after_crash", "a boot would not be the one that was proved"),
+    (
+        "restart_after_crash",
+        "a boot would not be the one that was proved",
+    ),
     ("syslog_facility", "the collector's file is the same in every arm"),
     ("unix_socket_directories", "the startup probe uses it"),
 ];

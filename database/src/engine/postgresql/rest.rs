@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::connection::{STATEMENT_LIMIT, column, identifier, literal};
 use super::facts;
@@ -15,6 +15,9 @@ use crate::settle::Sample;
 const FLUSH: i32 = 150_000;
 /// How long the statistics of older servers may be behind.
 const STATISTICS_DELAY: Duration = Duration::from_millis(600);
+
+/// How long loading what was dumped is waited for.
+const LOAD_LIMIT: Duration = Duration::from_mins(1);
 
 /// Work of the server's own that is not finished, by kind of process, in words.
 const UNFINISHED: &str = "SELECT 'in recovery' WHERE pg_is_in_recovery() UNION ALL SELECT count(*) || ' autovacuum workers run' \
@@ -88,8 +91,11 @@ pub(super) async fn scans(session: &mut Session) -> Result<Vec<String>> {
     let rows = session.in_workload(STATEMENT_LIMIT, doing, sql, &[]).await?;
     let mut scans = Vec::new();
     for row in rows.unwrap_or_default() {
-        let (schema, relation, index): (String, String, bool) =
-            (column(&row, 0, doing)?, column(&row, 1, doing)?, column(&row, 2, doing)?);
+        let (schema, relation, index): (String, String, bool) = (
+            column(&row, 0, doing)?,
+            column(&row, 1, doing)?,
+            column(&row, 2, doing)?,
+        );
         let name = format!("{}.{}", identifier(&schema), identifier(&relation));
         if prewarm {
             scans.push(format!("SELECT public.pg_prewarm({}::regclass)", literal(&name)));
@@ -117,20 +123,31 @@ async fn prewarm(session: &mut Session) -> Result<bool> {
         return Ok(made);
     }
     let sql = "CREATE EXTENSION IF NOT EXISTS pg_prewarm WITH SCHEMA public";
-    match session.run_in_workload(STATEMENT_LIMIT, "make pg_prewarm", sql).await {
+    match session
+        .run_in_workload(STATEMENT_LIMIT, "make pg_prewarm", sql)
+        .await
+    {
         Ok(()) => Ok(true),
         Err(DatabaseError::Refused { .. }) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-/// Whether the buffers that were dumped at the last shutdown have been loaded: the worker that does it has ended.
+/// Whether the buffers that were dumped at the last shutdown have been loaded, as the server says at the begin of its
+/// log; waited for, because it answers before it has loaded them.
 pub(super) async fn dump_loaded(session: &mut Session) -> Result<bool> {
-    let sql = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'autoprewarm leader') AND NOT EXISTS (SELECT \
-               FROM pg_stat_activity WHERE backend_type = 'autoprewarm worker')";
-    let loaded = session
-        .home
-        .one("look whether the buffers were loaded", sql, &[])
-        .await?;
-    Ok(loaded.unwrap_or_default())
+    let limit = Instant::now() + LOAD_LIMIT;
+    let sql = "SELECT position('autoprewarm successfully prewarmed'::bytea IN pg_read_binary_file(pg_current_logfile(), 0, \
+               65536)) > 0 WHERE current_setting('pg_prewarm.autoprewarm', true) = 'on' AND (pg_stat_file(\
+               'autoprewarm.blocks', true)).size > 0";
+    loop {
+        let doing = "look whether the buffers were loaded";
+        match session.home.one(doing, sql, &[]).await {
+            Ok(Some(true)) => return Ok(true),
+            Ok(Some(false)) if Instant::now() < limit => sleep(Duration::from_millis(200)).await,
+            // A borrowed server's log may not be ours to read.
+            Ok(_) | Err(DatabaseError::Refused { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::access::{Login, Result};
 use crate::configuration::hex_digest;
 
 /// How often a connection that waits for the other one says that it is there.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
+pub(super) const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// What the second connection of a session is called, with the first one's process behind it: whoever ends the one ends
 /// the other.
 const COMPANION: &str = "benchmark-campaign of ";

@@ -13,9 +13,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
-};
+use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_postgres::tls::{ChannelBinding, TlsConnect, TlsStream};
@@ -188,7 +186,11 @@ impl<S> Guarded<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let read = Pin::new(&mut self.inner).poll_read(cx, buf);
         match read {
@@ -242,7 +244,10 @@ mod tests {
 
     #[test]
     fn an_authority_that_is_none_is_said_so() {
-        for (pem, said) in [(&b""[..], "holds no certificate"), (b"-----BEGIN CERTIFICATE-----\n", "ca.crt")] {
+        for (pem, said) in [
+            (&b""[..], "holds no certificate"),
+            (b"-----BEGIN CERTIFICATE-----\n", "ca.crt"),
+        ] {
             let error = Tls::new(TlsMode::Verify, "db.test", Some(pem)).err().unwrap();
             assert!(error.contains(said), "{error}");
         }

@@ -92,7 +92,9 @@ fn by_state(at: (&str, u16), doing: &str, state: &str, message: &str) -> Databas
         ),
         "28000" if message.contains("pg_hba.conf") => refused(
             at,
-            format!("{said}; the server's pg_hba.conf must admit this login from this host (hostssl: with TLS)"),
+            format!(
+                "{said}; the server's pg_hba.conf must admit this login from this host (hostssl: with TLS)"
+            ),
         ),
         "28000" => refused(
             at,
@@ -118,7 +120,9 @@ fn grant(message: &str) -> String {
     if after("to create database") {
         "ALTER ROLE … CREATEDB is missing".to_owned()
     } else if after("to set parameter") {
-        format!("GRANT ALTER SYSTEM ON PARAMETER {named} is missing (PostgreSQL 15 and later; before, only a superuser may)")
+        format!(
+            "GRANT ALTER SYSTEM ON PARAMETER {named} is missing (PostgreSQL 15 and later; before, only a superuser may)"
+        )
     } else if after("for database") {
         format!("GRANT CREATE, CONNECT ON DATABASE {named} is missing")
     } else if after("for schema") {
@@ -149,7 +153,10 @@ mod tests {
         "permission denied to set parameter \"log_statement\"",
         "ALTER SYSTEM ON PARAMETER log_statement"
     )]
-    #[case("permission denied for database postgres", "CREATE, CONNECT ON DATABASE postgres")]
+    #[case(
+        "permission denied for database postgres",
+        "CREATE, CONNECT ON DATABASE postgres"
+    )]
     #[case(
         "permission denied for schema benchmark_campaign",
         "ALL ON SCHEMA benchmark_campaign"
@@ -171,9 +178,15 @@ mod tests {
     fn what_will_pass_is_told_from_what_a_person_must_do() {
         let kind = |state, message| by_state(("db", 5432), "look", state, message);
         for state in ["53300", "57P03", "57P01", "08006"] {
-            assert!(matches!(kind(state, "x"), DatabaseError::Unreachable { .. }), "{state}");
+            assert!(
+                matches!(kind(state, "x"), DatabaseError::Unreachable { .. }),
+                "{state}"
+            );
         }
-        let hba = kind("28000", "no pg_hba.conf entry for host \"::1\", user \"b\", no encryption");
+        let hba = kind(
+            "28000",
+            "no pg_hba.conf entry for host \"::1\", user \"b\", no encryption",
+        );
         assert!(matches!(&hba, DatabaseError::Refused { message, .. } if message.contains("must admit")));
         assert!(matches!(kind("28P01", "x"), DatabaseError::Refused { .. }));
         assert!(matches!(kind("42601", "x"), DatabaseError::Statement { .. }));
