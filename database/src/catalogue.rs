@@ -158,7 +158,12 @@ pub fn inert(name: &str, binary_log: bool, read_only_load: bool) -> bool {
         "sync_binlog" | "binlog_format" | "binlog_row_image" | "expire_logs_days" | "binlog_cache_size" => {
             !binary_log || read_only_load
         }
-        "innodb_flush_log_at_trx_commit" | "innodb_doublewrite" => read_only_load,
+        "innodb_flush_log_at_trx_commit"
+        | "innodb_doublewrite"
+        | "fsync"
+        | "full_page_writes"
+        | "synchronous_commit"
+        | "wal_sync_method" => read_only_load,
         _ => false,
     }
 }

@@ -4,7 +4,7 @@
 use crds::audit::{AuditSetting, AuditType, LogStatement as Settings, LoggedStatements};
 use crds::target::Engine;
 
-use super::{Found, Mechanism, Wanted, pgaudit, told_path};
+use super::{Found, Mechanism, Wanted, canary_statement, pgaudit, told_path};
 use crate::access::ParameterProblem;
 use crate::engine::Layout;
 
@@ -52,6 +52,13 @@ impl Mechanism for LogStatement {
         vec![Wanted::text(SWITCH, "none")]
     }
 
+    fn canary(&self, setting: &AuditSetting, word: &str) -> String {
+        if statements(setting) == LoggedStatements::All {
+            return canary_statement(word);
+        }
+        canary_of_every_kind(word)
+    }
+
     fn recording(&self, found: &Found) -> bool {
         !matches!(found.variable(SWITCH), "" | "none")
     }
@@ -77,6 +84,21 @@ impl Mechanism for LogStatement {
         .find(|(begin, _)| text.starts_with(begin))
         .map(|(_, class)| class)
     }
+}
+
+/// Statements of every class, each with the word; they leave nothing behind.
+pub(super) fn canary_of_every_kind(word: &str) -> String {
+    [
+        "CREATE TEMPORARY TABLE /**/ benchmark_canary (i int)",
+        "INSERT INTO /**/ benchmark_canary VALUES (1)",
+        "GRANT SELECT /**/ ON benchmark_canary TO CURRENT_USER",
+        "DO /**/ 'BEGIN END'",
+        "SELECT /**/ i FROM benchmark_canary",
+        "DROP TABLE /**/ benchmark_canary",
+        "DISCARD /**/ PLANS",
+    ]
+    .map(|statement| statement.replace("/**/", &format!("/* {word} */")))
+    .join("; ")
 }
 
 /// The text of a record of level LOG whose prefix is `%m [%p] `; a line that continues a statement begins with a tab.

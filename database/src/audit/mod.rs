@@ -126,6 +126,11 @@ pub trait Mechanism: Sync {
     /// Whether it records now.
     fn recording(&self, found: &Found) -> bool;
 
+    /// A statement with this word in it that the setting records.
+    fn canary(&self, _setting: &AuditSetting, word: &str) -> String {
+        canary_statement(word)
+    }
+
     /// What is wrong besides variables that do not read back, while it should record.
     fn faults(&self, _found: &Found) -> Vec<String> {
         Vec::new()
@@ -352,7 +357,12 @@ pub fn canary_word(run_uid: &str, epoch: i64) -> String {
     format!("benchmark-canary-{uid}-{epoch}")
 }
 
-/// The statement that carries the canary.
+/// The statement that carries the canary where a setting is wanted.
+pub fn canary(engine: Engine, setting: &AuditSetting, word: &str) -> Result<String> {
+    Ok(find(engine, setting.type_)?.canary(setting, word))
+}
+
+/// The statement that carries the canary unless a mechanism needs another.
 pub fn canary_statement(word: &str) -> String {
     format!("SELECT /* {word} */ 1")
 }

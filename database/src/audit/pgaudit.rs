@@ -5,8 +5,8 @@
 use crds::audit::{AuditSetting, AuditType, PgAudit as Settings, PgAuditClass};
 use crds::target::Engine;
 
-use super::log_statement::logged;
-use super::{Found, Mechanism, Statement, Wanted, told_path};
+use super::log_statement::{canary_of_every_kind, logged};
+use super::{Found, Mechanism, Statement, Wanted, canary_statement, told_path};
 use crate::access::ParameterProblem;
 use crate::engine::Layout;
 
@@ -139,6 +139,13 @@ impl Mechanism for PgAudit {
 
     fn silenced(&self) -> Vec<Wanted> {
         vec![Wanted::text(SWITCH, "none")]
+    }
+
+    fn canary(&self, setting: &AuditSetting, word: &str) -> String {
+        if classes(&settings(setting)) == ["all"] {
+            return canary_statement(word);
+        }
+        canary_of_every_kind(word)
     }
 
     fn recording(&self, found: &Found) -> bool {
