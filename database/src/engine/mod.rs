@@ -52,6 +52,11 @@ pub trait EngineFacts: Send + Sync + 'static {
     /// Parameters that a cache state needs in the configuration file.
     fn cache_parameters(&self, state: crds::load::CacheState) -> Parameters;
 
+    /// Whether a parameter exists only because these parameters load what it belongs to.
+    fn comes_with(&self, _name: &str, _parameters: &Parameters) -> bool {
+        false
+    }
+
     /// The problem with setting this parameter (by its canonical name), if it is not a person's to set.
     fn reserved(&self, name: &str) -> Option<ParameterProblem>;
 }

@@ -221,6 +221,21 @@ pub(super) fn configuration(
     }
 }
 
+/// Whether a parameter is that of a library which these parameters load: `auto_explain.log_analyze`.
+pub(super) fn comes_with(name: &str, parameters: &Parameters) -> bool {
+    let Some((library, _)) = name.split_once('.') else {
+        return false;
+    };
+    [
+        "shared_preload_libraries",
+        "session_preload_libraries",
+        "local_preload_libraries",
+    ]
+    .iter()
+    .filter_map(|list| parameters.get(*list))
+    .any(|list| list.to_string().split(',').any(|l| l.trim() == library))
+}
+
 /// Takes the list of libraries out of the parameters; what audit settings load is not a person's to name.
 fn libraries(parameters: &mut Parameters, problems: &mut Vec<ParameterProblem>) -> Vec<String> {
     let listed = parameters

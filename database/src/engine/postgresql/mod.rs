@@ -75,6 +75,10 @@ impl EngineFacts for PostgreSql {
         boot::cache_parameters(state)
     }
 
+    fn comes_with(&self, name: &str, parameters: &Parameters) -> bool {
+        boot::comes_with(name, parameters)
+    }
+
     fn reserved(&self, name: &str) -> Option<ParameterProblem> {
         reserved::reserved(name)
     }

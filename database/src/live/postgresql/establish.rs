@@ -12,7 +12,7 @@ use rstest::rstest;
 use super::{make_data, none, order, prepared, ready, run_order};
 use crate::live::{parameters, request, setting};
 use crate::testing::{TestAgent, TestServer};
-use crate::{Agent, Claim, DatabaseAccess as _, Databases, Established, audit};
+use crate::{Agent, Claim, DatabaseAccess as _, DatabaseError, Databases, Established, audit};
 
 /// Queries that sysbench says it sent.
 fn queries(report: &str) -> i64 {
@@ -276,4 +276,71 @@ async fn a_borrowed_server_is_proved_by_read_back_only() {
     assert_eq!(proof.evidence.level, EvidenceLevel::ReadBack);
     assert_eq!(proof.evidence.audit.canary_found, None);
     assert!(proof.evidence.audit.recording && proof.audit_log.is_none());
+}
+
+/// A role that is no superuser is refused until it has what each refusal names, and then is served.
+#[tokio::test]
+async fn a_borrowed_server_names_each_grant_that_is_missing() {
+    let server = super::start(&Parameters::new());
+    server.sql("CREATE ROLE small LOGIN PASSWORD 'x'");
+    server.sql("DROP SCHEMA benchmark_campaign CASCADE");
+    let mut login = server.login(None);
+    (login.username, login.password) = ("small".to_owned(), "x".to_owned());
+    let mut named = Vec::new();
+    let mut give = |error: &DatabaseError| {
+        let text = error.to_string();
+        let (_, advice) = text.rsplit_once("; ").unwrap();
+        let grant = advice.split(" is missing").next().unwrap();
+        let sql = if grant.starts_with("ALTER ROLE") {
+            grant.replace('…', "small")
+        } else {
+            format!("{grant} TO small")
+        };
+        assert!(!named.contains(&sql), "{sql} was given and is not enough: {text}");
+        server.sql(&sql);
+        named.push(sql);
+    };
+    loop {
+        match Databases.begin_dataset(&login, "run-1", 1).await {
+            Ok(claim) => break assert_eq!(claim, Claim::Claimed),
+            Err(error) => give(&error),
+        }
+    }
+    for table in ["sbtest1", "sbtest2"] {
+        server.sql_in(
+            "sbtest",
+            &format!(
+                "SET ROLE small; CREATE TABLE {table} (id int PRIMARY KEY, k int, pad text); INSERT INTO {table} SELECT i, i, \
+                 repeat('x', 100) FROM generate_series(1, 2000) AS i; CREATE INDEX ON {table} (k)"
+            ),
+        );
+    }
+    let audit = setting(AuditType::LogStatement, AuditState::On);
+    let wanted = order(1, &audit);
+    let tables = crate::marker::table_names(&wanted.workload);
+    Databases
+        .finish_dataset(&login, ("run-1", 1), &wanted.dataset_hash, &tables, 2000)
+        .await
+        .unwrap()
+        .unwrap();
+    let proof = loop {
+        match Databases.establish(&login, &wanted).await {
+            Ok(Established::Ready(proof)) => break proof,
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => give(&error),
+        }
+    };
+    assert_eq!(proof.evidence.level, EvidenceLevel::ReadBack);
+    assert!(proof.evidence.audit.recording);
+    // Without the right to make pg_prewarm the tables are scanned.
+    assert!(proof.evidence.cache.reached, "{:?}", proof.evidence.cache);
+    assert_eq!(
+        named,
+        [
+            "GRANT CREATE, CONNECT ON DATABASE postgres TO small",
+            "ALTER ROLE small CREATEDB",
+            "GRANT ALTER SYSTEM ON PARAMETER log_statement TO small",
+            "GRANT EXECUTE ON FUNCTION pg_reload_conf TO small",
+        ]
+    );
 }

@@ -84,6 +84,16 @@ fn libraries_of_a_person_an_audit_setting_and_a_cache_state_are_one_list() {
 }
 
 #[test]
+fn the_parameters_of_a_library_come_with_it() {
+    let with = |list: &str| parameters(&[(list, "pg_stat_statements, auto_explain")]);
+    for list in ["shared_preload_libraries", "session_preload_libraries"] {
+        assert!(comes_with("auto_explain.log_analyze", &with(list)), "{list}");
+    }
+    assert!(!comes_with("auto_explain.log_analyze", &Parameters::new()));
+    assert!(!comes_with("work_men", &with("shared_preload_libraries")));
+}
+
+#[test]
 fn the_log_goes_to_the_volume_that_is_asked_for() {
     let mut wanted = request(&[], AuditType::LogStatement);
     assert_eq!(

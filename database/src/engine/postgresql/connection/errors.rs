@@ -121,7 +121,7 @@ fn grant(message: &str) -> String {
         "ALTER ROLE … CREATEDB is missing".to_owned()
     } else if after("to set parameter") {
         format!(
-            "GRANT ALTER SYSTEM ON PARAMETER {named} is missing (PostgreSQL 15 and later; before, only a superuser may)"
+            "GRANT ALTER SYSTEM ON PARAMETER {named} is missing (before PostgreSQL 15 only a superuser may)"
         )
     } else if after("for database") {
         format!("GRANT CREATE, CONNECT ON DATABASE {named} is missing")
