@@ -93,7 +93,10 @@ async fn check<S: Server>(
             catalogue::check(&catalogue, layer)
                 .into_iter()
                 // A plugin's own parameters are known only where it is loaded.
-                .filter(|p| catalogue.get(&p.name).is_some() || !audit::owned(engine.engine(), &p.name)),
+                .filter(|p| {
+                    catalogue.get(&p.name).is_some()
+                        || !(audit::owned(engine.engine(), &p.name) || engine.comes_with(&p.name, layer))
+                }),
         );
         problems.extend(session.objections(&catalogue, layer).await?);
         for name in layer.keys() {

@@ -71,6 +71,11 @@ pub(crate) async fn capture<S: Server>(
     login: &Login,
     permissions: &Permissions,
 ) -> Result<Captured> {
+    if !S::BORROWED {
+        return Err(DatabaseError::Unsupported(format!(
+            "this release cannot put back what a borrowed {engine:?} server had: use type Managed"
+        )));
+    }
     in_session!(S, login, session => capture_in(engine, login, permissions, session).await)
 }
 

@@ -22,6 +22,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// An open session. Each method is one question or one change; none decides anything.
 pub(crate) trait Server: Sized + Send {
+    /// Whether what a borrowed server had can be captured and put back.
+    const BORROWED: bool;
+
     /// Connects and logs in.
     fn open(login: &Login) -> impl Future<Output = Result<Self>> + Send;
 
@@ -158,6 +161,11 @@ pub(crate) trait Server: Sized + Send {
 
     /// A file's path relative to the volume of a managed server; `None` outside of it.
     fn on_volume(&self, found: &Found, path: &str) -> Option<String>;
+
+    /// Begins what the server would otherwise do while load is measured.
+    fn calm(&mut self, _limit: Duration) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 
     /// One look whether the server has settled; `at` and `node_dirty` are the caller's.
     fn sample(&mut self) -> impl Future<Output = Result<Sample>> + Send;

@@ -61,6 +61,8 @@ pub struct Invocation {
     pub program: &'static str,
     /// Its arguments; never a secret.
     pub arguments: Vec<String>,
+    /// Variables of its environment besides our own; never a secret.
+    pub environment: Vec<(&'static str, String)>,
     /// Files to write before, readable by us only.
     pub files: Vec<(PathBuf, Secret)>,
     /// Where it is started.

@@ -66,6 +66,7 @@ pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io:
         .current_dir(&invocation.working_directory)
         // The tool prints numbers by the locale of the C library in some builds.
         .env("LC_ALL", "C")
+        .envs(invocation.environment.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -163,6 +164,7 @@ mod tests {
             program: "sh",
             arguments: vec!["-c".to_owned(), script.to_owned()],
             files: Vec::new(),
+            environment: Vec::new(),
             working_directory: PathBuf::from("/"),
         }
     }

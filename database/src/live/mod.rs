@@ -6,6 +6,7 @@ mod exclusive;
 mod fence;
 mod mysql;
 mod original;
+mod postgresql;
 mod reach;
 
 use crds::audit::{AuditSetting, AuditState, AuditType};

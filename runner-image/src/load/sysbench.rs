@@ -19,6 +19,8 @@ pub(super) const GENERATOR: LoadGenerator = LoadGenerator {
 
 /// Threads that prepare unless the workload says otherwise.
 const PREPARE_THREADS: i32 = 2;
+/// Where Debian keeps the public authorities.
+const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// sysbench's seed is a positive 32-bit integer; 0 means the clock.
 const SEEDS: i64 = i32::MAX as i64;
 
@@ -136,24 +138,51 @@ fn connection(connection: &Connection, site: &Site<'_>) -> Result<Invocation, Lo
         format!("--{driver}-db={}", connection.schema),
     ];
     let mut files = vec![(file, Secret(login))];
-    if connection
+    let mut environment = Vec::new();
+    let tls = connection
         .tls
         .as_ref()
-        .is_some_and(|tls| tls.mode != TlsMode::Disabled)
-        && driver == "mysql"
-    {
-        // sysbench 1.0 looks for cacert.pem in its working directory and has no other way to be given it.
-        arguments.push("--mysql-ssl=on".to_owned());
-        let authority = site
-            .login
-            .certificate_authority
-            .as_ref()
-            .map(|ca| String::from_utf8_lossy(ca).into_owned());
-        files.extend(authority.map(|text| (site.scratch.join("cacert.pem"), Secret(text))));
+        .filter(|tls| tls.mode != TlsMode::Disabled);
+    let authority = site
+        .login
+        .certificate_authority
+        .as_ref()
+        .map(|ca| Secret(String::from_utf8_lossy(ca).into_owned()));
+    match tls {
+        None => {}
+        Some(_) if driver == "mysql" => {
+            // sysbench 1.0 looks for cacert.pem in its working directory and has no other way to be given it.
+            arguments.push("--mysql-ssl=on".to_owned());
+            files.extend(authority.map(|text| (site.scratch.join("cacert.pem"), text)));
+        }
+        Some(tls) => {
+            // sysbench 1.0 says nothing about TLS to libpq, which then takes it from its environment.
+            let path = authority.map_or_else(
+                || SYSTEM_AUTHORITIES.to_owned(),
+                |text| {
+                    let path = site.scratch.join("ca.crt");
+                    let name = path.display().to_string();
+                    files.push((path, text));
+                    name
+                },
+            );
+            // libpq knows no other name for a certificate than the host's.
+            let named = tls
+                .server_name
+                .as_ref()
+                .is_none_or(|name| *name == connection.host);
+            let mode = if tls.mode == TlsMode::Verify && named {
+                "verify-full"
+            } else {
+                "verify-ca"
+            };
+            environment.extend([("PGSSLMODE", mode.to_owned()), ("PGSSLROOTCERT", path)]);
+        }
     }
     Ok(Invocation {
         program: "sysbench",
         arguments,
+        environment,
         files,
         working_directory: site.scratch.to_owned(),
     })
@@ -239,6 +268,43 @@ mod tests {
             Secret("mysql-user='bench'\nmysql-password=\"p'w\"\n".to_owned())
         );
         assert!(!format!("{invocation:?}").contains("p'w"));
+    }
+
+    #[test]
+    fn postgresql_gets_its_login_by_the_same_file_and_tls_by_the_environment() {
+        let mut order = order();
+        order.connection.engine = Engine::PostgreSQL;
+        let plain = built(&order, "p'w").unwrap();
+        let text = plain.arguments.join(" ");
+        assert!(
+            text.starts_with("--config-file=/scratch/login.conf --db-driver=pgsql --pgsql-host=db --pgsql-port=3306 --pgsql-db=sbtest "),
+            "{text}"
+        );
+        assert_eq!(
+            plain.files[0].1,
+            Secret("pgsql-user='bench'\npgsql-password=\"p'w\"\n".to_owned())
+        );
+        assert_eq!(plain.environment, []);
+        for (mode, name, expected) in [
+            (TlsMode::Verify, None, "verify-full"),
+            (TlsMode::Verify, Some("db"), "verify-full"),
+            (TlsMode::Verify, Some("other"), "verify-ca"),
+            (TlsMode::VerifyCa, None, "verify-ca"),
+        ] {
+            order.connection.tls = Some(crds::target::Tls {
+                mode,
+                server_name: name.map(str::to_owned),
+            });
+            let with = built(&order, "pw").unwrap();
+            assert_eq!(
+                with.environment,
+                [
+                    ("PGSSLMODE", expected.to_owned()),
+                    ("PGSSLROOTCERT", "/scratch/ca.crt".to_owned())
+                ]
+            );
+            assert_eq!(with.files.len(), 2);
+        }
     }
 
     #[test]

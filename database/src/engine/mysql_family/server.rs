@@ -22,6 +22,8 @@ use crate::settle::Sample;
 const OWN_SCHEMAS: &[&str] = &["mysql", "sys", "information_schema", "performance_schema"];
 
 impl Server for Session {
+    const BORROWED: bool = true;
+
     async fn open(login: &Login) -> Result<Self> {
         Self::connect(login).await
     }
