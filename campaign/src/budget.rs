@@ -20,18 +20,12 @@ use crds::quantity;
 use crate::blocks::Plan;
 use crate::matrix::{Levels, Matrix, Problem, Row, in_force};
 
-/// `max_prepared_stmt_count` of a server that is told nothing.
-pub const DEFAULT_PREPARED_STATEMENTS: i64 = 16_382;
-/// `max_connections` of a server that is told nothing.
-pub const DEFAULT_CONNECTIONS: i64 = 151;
 /// Connections beside those of the load: the operator's, the agent's, a person's.
 pub const OTHER_CONNECTIONS: i64 = 10;
 /// Prepares a second, until measured at the proof.
 pub const PREPARES_PER_SECOND: f64 = 10_000.0;
 /// The load generator's limit for the start of its threads is 30 s; refused above this estimate.
 pub const LONGEST_START_SECONDS: f64 = 20.0;
-/// `table_open_cache` of a server that is told nothing.
-const DEFAULT_TABLE_CACHE: i64 = 2_000;
 
 /// What earlier runs showed; nothing before the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -171,8 +165,10 @@ pub(crate) fn statements_of(matrix: &Matrix<'_>, levels: Levels) -> i64 {
 
 fn prepared_statements(matrix: &Matrix<'_>, row: &Row, refused: &mut Refused) {
     let each = statements_of(matrix, row.levels);
-    let name = "max_prepared_stmt_count";
-    let limit = integer(matrix, row.levels, name, DEFAULT_PREPARED_STATEMENTS);
+    let Some((name, default)) = engines::of(matrix.database(row.levels).engine).prepared else {
+        return;
+    };
+    let limit = integer(matrix, row.levels, name, default);
     let set = in_force(matrix, row.levels, name).is_some();
     let doomed: Vec<i32> = row
         .threads
@@ -197,7 +193,8 @@ fn prepared_statements(matrix: &Matrix<'_>, row: &Row, refused: &mut Refused) {
 
 fn connections(matrix: &Matrix<'_>, row: &Row, refused: &mut Refused) {
     let name = "max_connections";
-    let limit = integer(matrix, row.levels, name, DEFAULT_CONNECTIONS);
+    let default = engines::of(matrix.database(row.levels).engine).connections;
+    let limit = integer(matrix, row.levels, name, default);
     let set = in_force(matrix, row.levels, name).is_some();
     let Some(&most) = row.threads.iter().max() else {
         return;
@@ -238,16 +235,19 @@ fn start(matrix: &Matrix<'_>, row: &Row, refused: &mut Refused) {
 }
 
 fn table_cache(matrix: &Matrix<'_>, row: &Row, noted: &mut BTreeSet<String>) {
+    let Some((name, default)) = engines::of(matrix.database(row.levels).engine).tables else {
+        return;
+    };
     let tables = matrix
         .workload(row.levels)
         .sysbench
         .as_ref()
         .map_or(0, |s| i64::from(s.tables));
     let most = row.threads.iter().max().map_or(0, |&threads| i64::from(threads));
-    let cache = integer(matrix, row.levels, "table_open_cache", DEFAULT_TABLE_CACHE);
+    let cache = integer(matrix, row.levels, name, default);
     if tables * most > cache {
         noted.insert(format!(
-            "workload {}: {most} threads on {tables} tables want {} open tables and table_open_cache is {cache}: tables are opened again and again",
+            "workload {}: {most} threads on {tables} tables want {} open tables and {name} is {cache}: tables are opened again and again",
             matrix.workload(row.levels).name,
             tables * most
         ));
@@ -267,8 +267,8 @@ fn disk(
             .copied()
             .unwrap_or(0);
         let data = dataset::bytes(matrix.workload(levels), per_table);
-        let (name, default) = engines::of(matrix.database(levels).engine).redo;
-        let redo = integer(matrix, levels, name, default);
+        let engine = engines::of(matrix.database(levels).engine);
+        let redo = engine.redo_bytes(|name| in_force(matrix, levels, name));
         let log = audit_log::beside_the_data(matrix, levels);
         ((data as f64 * 1.5).ceil() as i64 + redo + log, data, redo, log)
     };

@@ -23,8 +23,8 @@ pub struct Reads {
     pub requests: i64,
     /// Reads that went to the disk.
     pub misses: i64,
-    /// Pages with data.
-    pub pages: i64,
+    /// Pages with data; `None` where the server does not count them.
+    pub pages: Option<i64>,
     /// Pages that hold nothing yet.
     pub free: i64,
 }
@@ -58,7 +58,7 @@ pub(crate) async fn bring<S: Server>(
     let mut evidence = CacheEvidence {
         reached: !look_only,
         miss_ppm: None,
-        pages: Some(first.pages),
+        pages: first.pages,
     };
     match state {
         CacheState::Cold => {}
@@ -82,7 +82,7 @@ pub(crate) async fn bring<S: Server>(
                 }
                 let after = session.cache_reads(schema).await?;
                 evidence.miss_ppm = miss_ppm(before, after);
-                evidence.pages = Some(after.pages);
+                evidence.pages = after.pages;
                 evidence.reached |= warm(evidence.miss_ppm);
                 if evidence.reached || start.elapsed() >= limit {
                     break;

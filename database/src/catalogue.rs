@@ -1,9 +1,10 @@
 //! The live server's catalogue of parameters, and everything that follows from it without asking again: unknown names,
 //! types, ranges, comparisons (values: [`value`]). Each engine loads it in its own way.
 
+mod unit;
 mod value;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crds::parameter::{ParameterValue, Parameters};
 
@@ -97,6 +98,13 @@ impl Catalogue {
                 let (wanted, found) = (number(&wanted), number(&found));
                 found >= wanted && found - wanted < chunk
             }
+            // An audit setting and a cache state add their own.
+            Kind::Text if variable.name == "shared_preload_libraries" => {
+                let listed = |text: &str| -> BTreeSet<String> {
+                    text.split(',').map(|l| l.trim().to_owned()).collect()
+                };
+                wanted.trim().is_empty() || listed(&wanted).is_subset(&listed(&found))
+            }
             Kind::Text
                 if variable.name.starts_with("character_set_") || variable.name.starts_with("collation_") =>
             {
@@ -150,7 +158,12 @@ pub fn inert(name: &str, binary_log: bool, read_only_load: bool) -> bool {
         "sync_binlog" | "binlog_format" | "binlog_row_image" | "expire_logs_days" | "binlog_cache_size" => {
             !binary_log || read_only_load
         }
-        "innodb_flush_log_at_trx_commit" | "innodb_doublewrite" => read_only_load,
+        "innodb_flush_log_at_trx_commit"
+        | "innodb_doublewrite"
+        | "fsync"
+        | "full_page_writes"
+        | "synchronous_commit"
+        | "wal_sync_method" => read_only_load,
         _ => false,
     }
 }

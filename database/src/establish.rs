@@ -262,7 +262,7 @@ async fn audit_in_force<S: Server>(
     }
     // Thresholds are copied into a session when it connects: the canary comes from a new one, as load will.
     let word = audit::canary_word(&order.run_uid, order.epoch);
-    let statement = audit::canary_statement(&word);
+    let statement = audit::canary(engine, &order.audit, &word)?;
     in_session!(S, login, fresh => fresh.run("send the canary", &statement).await)?;
     let Some(agent) = agent else {
         return Ok(Ok((evidence, None)));

@@ -22,6 +22,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// An open session. Each method is one question or one change; none decides anything.
 pub(crate) trait Server: Sized + Send {
+    /// Whether what a borrowed server had can be captured and put back.
+    const BORROWED: bool;
+
     /// Connects and logs in.
     fn open(login: &Login) -> impl Future<Output = Result<Self>> + Send;
 
@@ -92,6 +95,15 @@ pub(crate) trait Server: Sized + Send {
     /// Whether a schema is the server's own: no data is made there.
     fn belongs_to_server(schema: &str) -> bool;
 
+    /// Names of all schemas.
+    fn schemas(&mut self) -> impl Future<Output = Result<Vec<String>>> + Send;
+
+    /// Drops a schema that we made.
+    fn drop_schema(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;
+
+    /// Asks the server to end and to come back, where it can, or to end, where something brings it back.
+    fn restart(&mut self) -> impl Future<Output = Result<()>> + Send;
+
     /// Drops the workload's schema and makes it again, empty.
     fn make_empty(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;
 
@@ -149,6 +161,11 @@ pub(crate) trait Server: Sized + Send {
 
     /// A file's path relative to the volume of a managed server; `None` outside of it.
     fn on_volume(&self, found: &Found, path: &str) -> Option<String>;
+
+    /// Begins what the server would otherwise do while load is measured.
+    fn calm(&mut self, _limit: Duration) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 
     /// One look whether the server has settled; `at` and `node_dirty` are the caller's.
     fn sample(&mut self) -> impl Future<Output = Result<Sample>> + Send;

@@ -37,6 +37,8 @@ pub struct Sample {
     pub written: Option<i64>,
     /// How far the dump of the buffer pool has been loaded, as the server says it.
     pub load_status: String,
+    /// Work of the server's own that is not finished, in words.
+    pub unfinished: Vec<String>,
     /// Dirty and writeback pages of the node, bytes.
     pub node_dirty: Option<i64>,
 }
@@ -46,7 +48,7 @@ pub fn unmet(samples: &[Sample]) -> Vec<String> {
     let Some(last) = samples.last() else {
         return vec!["not looked at".to_owned()];
     };
-    let mut unmet = Vec::new();
+    let mut unmet = last.unfinished.clone();
     if loading(&last.load_status) {
         unmet.push("the buffer pool is being loaded".to_owned());
     }
@@ -124,6 +126,9 @@ pub(crate) async fn wait<S: Server>(
     let limit: Duration = settle.timeout.into();
     let interval = if look_only { LOOK_INTERVAL } else { INTERVAL };
     let mut samples = Vec::new();
+    if !look_only {
+        session.calm(limit.max(INTERVAL)).await?;
+    }
     loop {
         let mut sample = session.sample().await?;
         sample.at = start.elapsed();

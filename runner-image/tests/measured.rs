@@ -53,6 +53,7 @@ fn audit(type_: AuditType) -> AuditSetting {
 
 /// A server with a login of the test's own, and an agent beside it.
 struct Bench {
+    engine: Engine,
     server: TestServer,
     login: Login,
     scratch: tempfile::TempDir,
@@ -60,15 +61,21 @@ struct Bench {
 
 impl Bench {
     async fn start(type_: AuditType) -> Self {
+        Self::on(Engine::MariaDB, type_).await
+    }
+
+    async fn on(engine: Engine, type_: AuditType) -> Self {
         let request = BootRequest {
             serial: 1,
             audit: Some(audit(type_)),
             ..BootRequest::default()
         };
-        let server = TestServer::start_with(&Parameters::new(), Some(&request));
-        server.sql(&format!(
-            "CREATE USER runner@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO runner@'%'"
-        ));
+        let server = TestServer::start_of(engine, &Parameters::new(), Some(&request));
+        server.sql(&if engine == Engine::PostgreSQL {
+            format!("CREATE ROLE runner SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
+        } else {
+            format!("CREATE USER runner@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO runner@'%'")
+        });
         let agent = Agent::new(
             Token::new(TOKEN).unwrap(),
             Path::new(&server.layout().volume),
@@ -82,6 +89,7 @@ impl Bench {
         login.agent_token = Some(TOKEN.to_owned());
         (login.username, login.password) = ("runner".to_owned(), PASSWORD.to_owned());
         Self {
+            engine,
             server,
             login,
             scratch: tempfile::tempdir().unwrap(),
@@ -95,7 +103,7 @@ impl Bench {
             epoch,
             workload: workload(),
             rows_per_table: ROWS,
-            dataset_hash: dataset_hash(Engine::MariaDB, &workload(), ROWS),
+            dataset_hash: dataset_hash(self.engine, &workload(), ROWS),
         }
     }
 
@@ -115,7 +123,7 @@ impl Bench {
             audit: audit(type_),
             workload: workload(),
             rows_per_table: ROWS,
-            dataset_hash: dataset_hash(Engine::MariaDB, &workload(), ROWS),
+            dataset_hash: dataset_hash(self.engine, &workload(), ROWS),
             rebuild_when_grown: None,
             settle: Settle::default(),
             cache: CacheState::Prewarmed,
@@ -153,6 +161,44 @@ impl Bench {
 
     async fn run(&self, order: &RunOrder, stop: &Stop) -> run::Told {
         run::run(order, &self.login, &self.site(), stop).await
+    }
+}
+
+/// The same binary, login file and evidence on the other protocol, one process a connection.
+#[tokio::test]
+async fn postgresql_is_prepared_and_measured_with_its_evidence() {
+    for type_ in [AuditType::PgAudit, AuditType::LogStatement] {
+        let bench = Bench::on(Engine::PostgreSQL, type_).await;
+        let report = bench.prepare(&bench.prepare_order(1)).await;
+        assert_eq!(
+            (report.outcome, report.message.as_str()),
+            (RunOutcome::Completed, "")
+        );
+        let order = bench.proved(2, type_).await;
+        let told = bench.run(&order, &Stop::on(std::future::pending())).await;
+        let report = &told.report;
+        assert_eq!(
+            (report.outcome, report.message.as_str()),
+            (RunOutcome::Completed, "")
+        );
+        let result = report.result.as_ref().unwrap();
+        let observed = report.observed.as_ref().unwrap();
+        assert!(result.tps_milli.unwrap() > 0 && result.latency_p95_micros.unwrap() > 0);
+        assert!(
+            (990_000..=1_010_000).contains(&result.audit_completeness_ppm.unwrap()),
+            "{result:?} {observed:?}"
+        );
+        let bytes = result.log_bytes_per_1000_statements.unwrap();
+        eprintln!("{type_:?}: {bytes} bytes of log for 1,000 statements");
+        assert!((50_000..300_000).contains(&bytes), "{result:?}");
+        assert_eq!((observed.same_boot, observed.rows_written), (Some(true), Some(0)));
+        assert!(observed.changed_settings.is_empty(), "{observed:?}");
+        // Nobody's log holds the password, as itself or as what the server stores of it.
+        let log = std::fs::read_dir(format!("{}/log", bench.server.layout().volume)).unwrap();
+        for file in log.flatten() {
+            let text = std::fs::read_to_string(file.path()).unwrap();
+            assert!(!text.contains(PASSWORD) && !text.contains("SCRAM-SHA-256$"));
+        }
     }
 }
 

@@ -11,6 +11,8 @@ use crate::matrix::{Matrix, Problem, Row};
 
 /// Bytes of log for each statement: `server_audit` with every event, measured 151 to 160.5.
 pub const BYTES_PER_STATEMENT: f64 = 160.0;
+/// PostgreSQL writes a statement and, in a record of their own, its parameters: 187 measured of sysbench's.
+pub const LOG_STATEMENT_BYTES_PER_STATEMENT: f64 = 240.0;
 /// The slow log writes a header of several lines for each statement, the JSON and XML records of the audit plugins name every
 /// field.
 pub const LONG_RECORD_BYTES_PER_STATEMENT: f64 = 450.0;
@@ -75,7 +77,8 @@ pub(super) fn check(
     let seconds = (Duration::from(run.warmup) + Duration::from(run.duration)).as_secs_f64();
     let (rate, source) = rate(matrix, row, seen);
     let per_statement = match audit.type_ {
-        AuditType::ServerAudit | AuditType::GeneralLog => BYTES_PER_STATEMENT,
+        AuditType::ServerAudit | AuditType::GeneralLog | AuditType::PgAudit => BYTES_PER_STATEMENT,
+        AuditType::LogStatement => LOG_STATEMENT_BYTES_PER_STATEMENT,
         _ => LONG_RECORD_BYTES_PER_STATEMENT,
     };
     let bytes = (rate * seconds * per_statement) as i64;

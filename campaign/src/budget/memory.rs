@@ -5,19 +5,16 @@ use crds::quantity;
 use super::{Refused, engines, gibibytes, named, statements_of};
 use crate::matrix::{Matrix, Problem, Row, in_force};
 
-/// Bytes of server memory for each prepared statement, at most (measured 21 to 34 kB).
-pub(super) const BYTES_PER_STATEMENT: i64 = 34_000;
-/// Share of the instance's memory that the buffer pool gets.
-const POOL_SHARE: f64 = 0.6;
-/// Bytes of a connection, beside its statements.
-const CONNECTION: i64 = 256 << 10;
 /// A buffer pool below this measures nothing of use.
 const SMALLEST_POOL: i64 = 64 << 20;
 
 /// Bytes of prepared statements of the cell of an instance that has most.
 fn statements(matrix: &Matrix<'_>, rows: &[&Row]) -> i64 {
     rows.iter()
-        .map(|row| statements_of(matrix, row.levels) * most(row) * BYTES_PER_STATEMENT)
+        .map(|row| {
+            let engine = engines::of(matrix.database(row.levels).engine);
+            statements_of(matrix, row.levels) * most(row) * engine.statement
+        })
         .max()
         .unwrap_or(0)
 }
@@ -26,7 +23,7 @@ fn most(row: &Row) -> i64 {
     row.threads.iter().max().map_or(0, |&threads| i64::from(threads))
 }
 
-/// The buffer pool of an instance, the same in all its arms: 0.6 of its memory, or what an idle server and its connections
+/// The buffer pool of an instance, the same in all its arms: its share of the memory, or what an idle server and its connections
 /// leave of it, less what prepared statements take at most. None where the base configuration sets one, or the instance is not ours.
 pub(super) fn buffer_pool(matrix: &Matrix<'_>, rows: &[&Row]) -> Option<i64> {
     let levels = rows.first()?.levels;
@@ -37,8 +34,12 @@ pub(super) fn buffer_pool(matrix: &Matrix<'_>, rows: &[&Row]) -> Option<i64> {
         return None;
     }
     let memory = quantity::whole(&matrix.size(levels).memory)?;
-    let connections = rows.iter().map(|row| most(row) * CONNECTION).max().unwrap_or(0);
-    let share = ((memory as f64 * POOL_SHARE) as i64).min(memory - engine.idle - connections);
+    let connections = rows
+        .iter()
+        .map(|row| most(row) * engine.connection)
+        .max()
+        .unwrap_or(0);
+    let share = ((memory as f64 * engine.share) as i64).min(memory - engine.idle - connections);
     let pool = share - statements(matrix, rows);
     Some((pool / engine.piece * engine.piece).max(0))
 }
@@ -50,10 +51,10 @@ pub(super) fn check(matrix: &Matrix<'_>, rows: &[&Row], given: Option<i64>, refu
             continue;
         };
         let engine = engines::of(matrix.database(row.levels).engine);
-        let set = in_force(matrix, row.levels, engine.pool).and_then(|value| value.as_integer());
+        let set = in_force(matrix, row.levels, engine.pool).and_then(|value| engine.pool_bytes(&value));
         let pool = set.or(given).unwrap_or(0);
-        let prepared = statements_of(matrix, row.levels) * most(row) * BYTES_PER_STATEMENT;
-        let needed = pool + prepared + engine.idle + most(row) * CONNECTION;
+        let prepared = statements_of(matrix, row.levels) * most(row) * engine.statement;
+        let needed = pool + prepared + engine.idle + most(row) * engine.connection;
         let field = format!("spec.instanceSizes[{}].memory", row.levels.size);
         let problem = if needed > memory {
             Problem::new(
@@ -63,7 +64,7 @@ pub(super) fn check(matrix: &Matrix<'_>, rows: &[&Row], given: Option<i64>, refu
                     size.memory.0,
                     gibibytes(pool),
                     gibibytes(prepared),
-                    gibibytes(most(row) * CONNECTION),
+                    gibibytes(most(row) * engine.connection),
                     gibibytes(engine.idle),
                     gibibytes(needed)
                 ),

@@ -65,9 +65,10 @@ pub(super) fn managed(
     let given = budget.instances.get(&instance).copied().unwrap_or_default();
     let mut configuration = managed.configuration.clone();
     if let Some(pool) = given.buffer_pool {
+        let engine = engines::of(database.engine);
         configuration
-            .entry(engines::of(database.engine).pool.to_owned())
-            .or_insert(pool.into());
+            .entry(engine.pool.to_owned())
+            .or_insert_with(|| engine.pool_value(pool));
     }
     let spec = BenchmarkTargetSpec {
         engine: database.engine,

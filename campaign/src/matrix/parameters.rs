@@ -135,7 +135,7 @@ fn durability(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mu
     for (name, value) in &resolved.parameters {
         let trades = match name.as_str() {
             "innodb_flush_log_at_trx_commit" => value.as_integer().is_some_and(|value| value != 1),
-            "innodb_doublewrite" => is_off(value),
+            "innodb_doublewrite" | "fsync" | "full_page_writes" | "synchronous_commit" => is_off(value),
             _ => false,
         };
         if trades && let Some(layer) = resolved.layers.get(name) {
@@ -159,7 +159,11 @@ fn inert(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mut imp
                 "sync_binlog is inert on database {}: log_bin is off",
                 matrix.database(levels).name
             ));
-        } else if name == "innodb_flush_log_at_trx_commit" && read_only {
+        } else if matches!(
+            name.as_str(),
+            "innodb_flush_log_at_trx_commit" | "synchronous_commit" | "fsync" | "full_page_writes"
+        ) && read_only
+        {
             say(format!(
                 "{name} is inert under workload {}: it only reads",
                 workload.name

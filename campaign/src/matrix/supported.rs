@@ -6,7 +6,7 @@ use crds::target::{Engine, TargetType};
 use crds::workload::WorkloadType;
 
 /// Database engines.
-pub const ENGINES: &[Engine] = &[Engine::MariaDB, Engine::MySQL];
+pub const ENGINES: &[Engine] = &[Engine::MariaDB, Engine::MySQL, Engine::PostgreSQL];
 /// Whose instances.
 pub const TARGET_TYPES: &[TargetType] = &[TargetType::Managed];
 /// Audit mechanisms.
@@ -18,6 +18,8 @@ pub const AUDITS: &[AuditType] = &[
     AuditType::PerconaAuditLog,
     AuditType::EnterpriseAuditLog,
     AuditType::McAfeeAudit,
+    AuditType::LogStatement,
+    AuditType::PgAudit,
 ];
 /// Load generators.
 pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench, WorkloadType::Pgbench];
@@ -107,6 +109,38 @@ pub const RESERVED: &[(&str, &str)] = &[
         "persisted_globals_load",
         "nothing: what somebody persisted would override the configuration",
     ),
+    ("log_statement", "an audit setting of type LogStatement"),
+    ("pgaudit.", "an audit setting of type PgAudit"),
+    (
+        "logging_collector",
+        "nothing: the log is the same file in every arm",
+    ),
+    (
+        "log_destination",
+        "nothing: the log is the same file in every arm",
+    ),
+    ("log_directory", "log: {volume: …} of an audit setting"),
+    ("log_filename", "nothing: the operator chooses it"),
+    ("log_file_mode", "nothing: the agent reads the log"),
+    ("log_line_prefix", "nothing: records are counted by it"),
+    ("log_timezone", "nothing: records are counted by their prefix"),
+    ("lc_messages", "nothing: translated records cannot be counted"),
+    ("log_rotation_age", "nothing: a log that rotates loses records"),
+    ("log_rotation_size", "nothing: a log that rotates loses records"),
+    (
+        "log_truncate_on_rotation",
+        "nothing: a log that is cut loses records",
+    ),
+    ("allow_alter_system", "nothing: auditing is switched with it"),
+    ("restart_after_crash", "nothing: a boot is proved once"),
+    ("data_directory", "nothing: the operator chooses it"),
+    ("config_file", "nothing: the operator chooses it"),
+    ("hba_file", "nothing: it admits the operator's login"),
+    ("ident_file", "nothing: the operator chooses it"),
+    ("external_pid_file", "nothing: the operator chooses it"),
+    ("listen_addresses", "nothing: the operator chooses it"),
+    ("unix_socket_directories", "nothing: the operator chooses it"),
+    ("include", "nothing: the file is complete"),
     ("plugin_load", "an audit setting"),
     ("plugin_dir", "an image whose server finds its plugins"),
     ("datadir", "nothing: the operator chooses it"),
@@ -132,7 +166,8 @@ pub fn reserved(parameter: &str) -> Option<&'static str> {
         .iter()
         .find(|(name, _)| {
             parameter == *name
-                || (name.ends_with('_')
+                || (name.ends_with(['_', '.'])
+                    || *name == "include"
                     || *name == "plugin_load"
                     || *name == "general_log"
                     || *name == "log_slow_query")

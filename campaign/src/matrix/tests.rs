@@ -90,11 +90,73 @@ fn every_problem_is_named_at_once() {
     ]);
     let fields: BTreeSet<String> = problems(&spec).into_iter().map(|problem| problem.field).collect();
     for field in [
-        "spec.databases[0].engine",
+        "spec.auditSettings[1].type",
         "spec.threads",
         "spec.comparisons[0].baseline",
     ] {
         assert!(fields.contains(field), "{field} is missing from {fields:?}");
+    }
+}
+
+/// The quickstart's shape on another engine: its mechanisms, its sizes, its own reserved names.
+#[test]
+fn postgresql_is_planned_with_its_mechanisms() {
+    let settings = json!([
+        {"name": "no-audit", "type": "None"},
+        {"name": "statements", "type": "LogStatement"},
+        {"name": "pgaudit-off", "type": "PgAudit", "state": "InstalledOff"},
+        {"name": "pgaudit", "type": "PgAudit", "pgAudit": {"classes": ["All"], "logParameter": true}},
+    ]);
+    let on = |changes: &[(&str, serde_json::Value)]| {
+        let mut all = vec![
+            ("/databases/0/engine", json!("PostgreSQL")),
+            ("/databases/0/managed/image", json!("postgres:17")),
+            ("/auditSettings", settings.clone()),
+        ];
+        all.extend(changes.iter().map(|(at, value)| (*at, value.clone())));
+        changed(&all)
+    };
+    let spec = on(&[]);
+    assert_eq!(problems(&spec), []);
+    let matrix = expand(&spec).unwrap();
+    let plan = lay_out(&matrix, Seed(1)).unwrap();
+    let budget = budget::of(&matrix, &plan, &Seen::default());
+    let memory = crds::quantity::whole(&spec.instance_sizes[0].memory).unwrap();
+    // A quarter, less what the prepared statements take.
+    let buffers = budget.instances[&(0, 0)].buffer_pool.unwrap();
+    assert!(
+        (memory / 4 - (8 << 20)..=memory / 4).contains(&buffers),
+        "{buffers}"
+    );
+
+    for (field, value, said) in [
+        (
+            "/parameterTemplates/0/parameters",
+            json!({"log_statement": "all"}),
+            "LogStatement",
+        ),
+        (
+            "/parameterTemplates/0/parameters",
+            json!({"pgaudit.log": "all"}),
+            "PgAudit",
+        ),
+        (
+            "/parameterTemplates/0/parameters",
+            json!({"shared_buffers": "100GB"}),
+            "lower shared_buffers",
+        ),
+        (
+            "/threads",
+            json!([95]),
+            "max_connections is not set and defaults to 100",
+        ),
+        ("/auditSettings/1/state", json!("InstalledOff"), "only a plugin"),
+    ] {
+        let found = problems(&on(&[(field, value.clone())]));
+        assert!(
+            found.iter().any(|p| p.to_string().contains(said)),
+            "{value}: {found:?}"
+        );
     }
 }
 

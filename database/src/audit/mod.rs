@@ -6,9 +6,11 @@
 mod audit_log_plugin;
 mod enterprise_audit_log;
 mod general_log;
+mod log_statement;
 mod mcafee_audit;
 mod none;
 mod percona_audit_log;
+mod pgaudit;
 mod server_audit;
 mod slow_log;
 mod statement;
@@ -29,6 +31,8 @@ const MECHANISMS: &[&dyn Mechanism] = &[
     &server_audit::ServerAuditPlugin,
     &general_log::GeneralLog,
     &slow_log::SlowLog,
+    &log_statement::LogStatement,
+    &pgaudit::PgAudit,
     &percona_audit_log::PerconaAuditLog,
     &enterprise_audit_log::EnterpriseAuditLog,
     &mcafee_audit::McAfeeAudit,
@@ -108,6 +112,16 @@ pub trait Mechanism: Sync {
         Vec::new()
     }
 
+    /// Statement that unloads what [`Mechanism::install`] loads.
+    fn uninstall(&self) -> Option<String> {
+        None
+    }
+
+    /// Statements that take away what would break a server on which it is no longer loaded.
+    fn remove(&self, _found: &Found) -> Vec<Statement> {
+        Vec::new()
+    }
+
     /// Variables in the order in which they are set when it is switched on; the last one is the switch.
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted>;
 
@@ -116,6 +130,11 @@ pub trait Mechanism: Sync {
 
     /// Whether it records now.
     fn recording(&self, found: &Found) -> bool;
+
+    /// A statement with this word in it that the setting records.
+    fn canary(&self, _setting: &AuditSetting, word: &str) -> String {
+        canary_statement(word)
+    }
 
     /// What is wrong besides variables that do not read back, while it should record.
     fn faults(&self, _found: &Found) -> Vec<String> {
@@ -203,6 +222,7 @@ pub fn statements(engine: Engine, setting: &AuditSetting, found: &Found) -> Resu
         if other.recording(found) {
             statements.extend(differing(&other.silenced(), found));
         }
+        statements.extend(other.remove(found));
     }
     statements.extend(wanted.install(found));
     statements.extend(differing(&wanted_variables(wanted, setting), found));
@@ -342,7 +362,12 @@ pub fn canary_word(run_uid: &str, epoch: i64) -> String {
     format!("benchmark-canary-{uid}-{epoch}")
 }
 
-/// The statement that carries the canary.
+/// The statement that carries the canary where a setting is wanted.
+pub fn canary(engine: Engine, setting: &AuditSetting, word: &str) -> Result<String> {
+    Ok(find(engine, setting.type_)?.canary(setting, word))
+}
+
+/// The statement that carries the canary unless a mechanism needs another.
 pub fn canary_statement(word: &str) -> String {
     format!("SELECT /* {word} */ 1")
 }

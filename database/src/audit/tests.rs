@@ -246,11 +246,23 @@ fn event_classes_are_sets_and_all_is_the_empty_one() {
 const SERVER_AUDIT_COUNTS: &[(&str, i32)] = &[("DISCONNECT", 1), ("QUERY", 22), ("READ", 21)];
 const GENERAL_COUNTS: &[(&str, i32)] = &[("Connect", 3), ("Prepare", 33), ("Quit", 1)];
 const SLOW_COUNTS: &[(&str, i32)] = &[("Query", 6)];
+const LOG_STATEMENT_COUNTS: &[(&str, i32)] = &[("execute", 7)];
+/// One transaction of sysbench with 20 queries, and what a person sent.
+const PGAUDIT_COUNTS: &[(&str, i32)] = &[
+    ("DDL", 2),
+    ("FUNCTION", 1),
+    ("MISC", 3),
+    ("READ", 16),
+    ("ROLE", 1),
+    ("WRITE", 4),
+];
 
 #[rstest]
 #[case("server_audit.log", include_str!("../../fixtures/audit_server_audit_sample.log"))]
 #[case("general.log", include_str!("../../fixtures/general_log_sample.log"))]
 #[case("slow.log", include_str!("../../fixtures/slow_log_lqt0_sample.log"))]
+#[case("postgresql.log", include_str!("../../fixtures/pg_log_statement_all_sample.log"))]
+#[case("pgaudit.log", include_str!("../../fixtures/pgaudit_all_sample.log"))]
 fn captured_logs_are_counted(#[case] name: &str, #[case] text: &str) {
     let mechanism = by_log_name(&format!("log/{name}")).unwrap();
     let mut counts = BTreeMap::new();
@@ -260,6 +272,8 @@ fn captured_logs_are_counted(#[case] name: &str, #[case] text: &str) {
     let expected: &[(&str, i32)] = match name {
         "server_audit.log" => SERVER_AUDIT_COUNTS,
         "general.log" => GENERAL_COUNTS,
+        "postgresql.log" => LOG_STATEMENT_COUNTS,
+        "pgaudit.log" => PGAUDIT_COUNTS,
         _ => SLOW_COUNTS,
     };
     assert_eq!(counts.into_iter().collect::<Vec<_>>(), expected);
@@ -292,6 +306,26 @@ fn lines_within_a_statement_are_no_events() {
     );
     assert_eq!(audit.classify(b"20261130 17:20:49,"), None);
     assert!(by_log_name("log/error.log").is_none());
+    let log = by_log_name("log/postgresql.log").unwrap();
+    let class = |text: &str| log.classify(format!("2026-11-30 17:19:58.325 UTC [1]{text}").as_bytes());
+    assert_eq!(class(" LOG:  statement: BEGIN"), Some("statement"));
+    assert_eq!(class(" LOG:  execute fetch from p1: SELECT 1"), Some("fetch"));
+    for none in [
+        " LOG:  checkpoint starting: time",
+        " DETAIL:  parameters: $1 = 'statement: '",
+        " ERROR:  statement: ",
+        "",
+    ] {
+        assert_eq!(class(none), None, "{none}");
+    }
+    assert_eq!(log.classify(b"\t2026] LOG:  statement: x"), None);
+    let audit = by_log_name("log/pgaudit.log").unwrap();
+    let class =
+        |text: &str| audit.classify(format!("2026-11-30 17:19:58.325 UTC [1] LOG:  {text}").as_bytes());
+    assert_eq!(class("AUDIT: SESSION,7,2,MISC_SET,SET,,,x"), Some("MISC_SET"));
+    // Of a role that somebody audits by objects, and of a statement that only speaks of audits.
+    assert_eq!(class("AUDIT: OBJECT,7,2,READ,SELECT,,,x"), None);
+    assert_eq!(class("statement: SELECT 'AUDIT: SESSION,1,1,READ,'"), None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::unit;
 use crate::audit::Bound;
 
 /// What a parameter holds.
@@ -19,6 +20,12 @@ pub enum Kind {
     Set,
     /// Switches, `name=on,other=off`; those not named stay as they are.
     Switches,
+    /// One of some words and, where `on` or `off` is among them, what else stands for those.
+    Choice,
+    /// A size in units of so many bytes: a number alone counts these.
+    Size(i64),
+    /// A time in units of so many microseconds: a number alone counts these.
+    Time(i64),
     /// Anything.
     Text,
 }
@@ -80,6 +87,17 @@ impl Variable {
             Kind::Word => self.word(value),
             Kind::Set => self.set(value),
             Kind::Switches => switches(value),
+            Kind::Choice => self.choice(value),
+            Kind::Size(bytes) => self.size(value, bytes).map(|units| {
+                // Special values have no unit.
+                let bytes = if units < 0 {
+                    units
+                } else {
+                    units * i128::from(bytes)
+                };
+                bytes.to_string()
+            }),
+            Kind::Time(micros) => self.time(value, micros),
             Kind::Text => Ok(value.to_owned()),
         }
     }
@@ -89,6 +107,7 @@ impl Variable {
         match self.kind {
             Kind::Integer => self.integer(value.trim()).map(Bound::Integer),
             Kind::Real => self.real(value.trim()).map(Bound::Real),
+            Kind::Size(bytes) => self.size(value.trim(), bytes).map(Bound::Integer),
             _ => self.canonical(value).map(Bound::Text),
         }
     }
@@ -122,6 +141,31 @@ impl Variable {
             }
             _ => Ok(()),
         }
+    }
+
+    fn size(&self, value: &str, unit_bytes: i64) -> std::result::Result<i128, String> {
+        let units = unit::size(value, unit_bytes)?;
+        self.within(units as f64, || format!("{units} units of {unit_bytes} bytes"))?;
+        Ok(units)
+    }
+
+    fn time(&self, value: &str, unit_micros: i64) -> std::result::Result<String, String> {
+        let units = unit::time(value, unit_micros)?;
+        let form = unit::time_form(units, unit_micros);
+        self.within(units, || form.clone())?;
+        Ok(form)
+    }
+
+    fn choice(&self, value: &str) -> std::result::Result<String, String> {
+        let has = |word: &str| self.words.iter().find(|w| w.eq_ignore_ascii_case(word)).cloned();
+        let stands_for = match value.to_ascii_lowercase().as_str() {
+            "true" | "yes" | "1" => "on",
+            "false" | "no" | "0" => "off",
+            _ => value,
+        };
+        has(value)
+            .or_else(|| has(stands_for))
+            .ok_or_else(|| format!("`{value}` is not one of {}", self.words.join(", ")))
     }
 
     fn word(&self, value: &str) -> std::result::Result<String, String> {

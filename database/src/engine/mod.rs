@@ -4,6 +4,7 @@ mod layout;
 pub mod mariadb;
 pub mod mysql;
 pub(crate) mod mysql_family;
+pub mod postgresql;
 
 use crds::dataset::DatasetStatus;
 use crds::parameter::Parameters;
@@ -23,7 +24,7 @@ use crate::marker::Claim;
 use crate::server::Server;
 
 /// Every engine that can be measured.
-const ENGINES: &[&dyn EngineSupport] = &[&mariadb::MariaDb, &mysql::MySql];
+const ENGINES: &[&dyn EngineSupport] = &[&mariadb::MariaDb, &mysql::MySql, &postgresql::PostgreSql];
 
 /// What an engine says of itself without asking a server.
 pub trait EngineFacts: Send + Sync + 'static {
@@ -50,6 +51,11 @@ pub trait EngineFacts: Send + Sync + 'static {
 
     /// Parameters that a cache state needs in the configuration file.
     fn cache_parameters(&self, state: crds::load::CacheState) -> Parameters;
+
+    /// Whether a parameter exists only because these parameters load what it belongs to.
+    fn comes_with(&self, _name: &str, _parameters: &Parameters) -> bool {
+        false
+    }
 
     /// The problem with setting this parameter (by its canonical name), if it is not a person's to set.
     fn reserved(&self, name: &str) -> Option<ParameterProblem>;
@@ -119,12 +125,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn engines_are_found_or_named_as_unsupported() {
-        assert_eq!(find(Engine::MariaDB).unwrap().default_port(), 3306);
-        let Err(error) = find(Engine::PostgreSQL) else {
-            panic!("PostgreSQL is not in the list");
-        };
-        let text = error.to_string();
-        assert!(text.contains("PostgreSQL") && text.contains("MariaDB"), "{text}");
+    fn every_engine_is_found_with_its_own_port() {
+        for (engine, port) in [
+            (Engine::MariaDB, 3306),
+            (Engine::MySQL, 3306),
+            (Engine::PostgreSQL, 5432),
+        ] {
+            let support = find(engine).unwrap();
+            assert_eq!((support.engine(), support.default_port()), (engine, port));
+        }
     }
 }

@@ -5,6 +5,8 @@ mod establish;
 mod exclusive;
 mod fence;
 mod mysql;
+mod original;
+mod postgresql;
 mod reach;
 
 use crds::audit::{AuditSetting, AuditState, AuditType};

@@ -101,12 +101,11 @@ async fn wrong_logins_and_silent_ports_are_told_apart_and_no_password_is_shown()
     assert!(start.elapsed() < std::time::Duration::from_secs(10));
     assert!(!error.to_string().contains(PASSWORD));
 
+    // A server that speaks another protocol than it is said to.
     let mut other = server.login(None);
     other.connection.engine = Engine::PostgreSQL;
-    assert!(matches!(
-        Databases.identify(&other).await,
-        Err(DatabaseError::Unsupported(_))
-    ));
+    let error = Databases.identify(&other).await.unwrap_err();
+    assert!(matches!(&error, DatabaseError::Unreachable { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ fn samples(written: &[i64]) -> Vec<Sample> {
             checkpoint_age: Some(6_534_732),
             written: Some(*written),
             load_status: "Buffer pool(s) load completed at 261130 17:16:33".to_owned(),
+            unfinished: Vec::new(),
             node_dirty: None,
         })
         .collect()

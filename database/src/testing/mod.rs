@@ -93,6 +93,24 @@ impl TestServer {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("the server is ours");
             process.wait().expect("the server's end");
+            self.wait_for_its_children();
+        }
+    }
+
+    /// The processes of a server that has several go on until they notice; those of a pod end with it.
+    fn wait_for_its_children(&self) {
+        let data = self.layout.data_directory();
+        let limit = Instant::now() + Duration::from_secs(10);
+        let left = || {
+            std::fs::read_dir("/proc")
+                .into_iter()
+                .flatten()
+                .flatten()
+                .filter_map(|entry| std::fs::read_link(entry.path().join("cwd")).ok())
+                .any(|folder| folder == Path::new(&data))
+        };
+        while left() && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -124,15 +142,28 @@ impl TestServer {
         std::fs::read_to_string(self.directory.path().join("messages")).unwrap_or_default()
     }
 
-    /// Runs the command line client as the socket's root.
+    /// Runs the command line client as somebody who may do everything.
     pub fn sql(&self, statement: &str) -> String {
-        let output = self
-            .programs
-            .command(self.programs.client)
-            .arg(format!("--socket={}", self.layout.socket()))
-            .args(["--execute", statement])
-            .output()
-            .expect("the client runs");
+        self.sql_in("postgres", statement)
+    }
+
+    /// The same in a database of a `PostgreSQL` server.
+    pub fn sql_in(&self, database: &str, statement: &str) -> String {
+        let mut client = self.programs.command(self.programs.client);
+        if self.engine == Engine::PostgreSQL {
+            client
+                .args(["--host=127.0.0.1", "--set=ON_ERROR_STOP=1"])
+                .arg(format!("--port={}", self.layout.port))
+                .arg(format!("--username={USERNAME}"))
+                .arg(format!("--dbname={database}"))
+                .arg(format!("--command={statement}"))
+                .env("PGPASSWORD", PASSWORD);
+        } else {
+            client
+                .arg(format!("--socket={}", self.layout.socket()))
+                .args(["--execute", statement]);
+        }
+        let output = client.output().expect("the client runs");
         assert!(
             output.status.success(),
             "{statement}: {}",
@@ -143,17 +174,20 @@ impl TestServer {
 
     /// Runs sysbench against it; gives what it printed.
     pub fn sysbench(&self, script: &str, command: &str, options: &[&str]) -> String {
+        let driver = if self.engine == Engine::PostgreSQL {
+            "pgsql"
+        } else {
+            "mysql"
+        };
         let output = Command::new("sysbench")
             .arg(script)
-            .args([
-                "--mysql-host=127.0.0.1",
-                "--db-driver=mysql",
-                "--rand-type=uniform",
-            ])
-            .arg(format!("--mysql-port={}", self.layout.port))
-            .arg(format!("--mysql-user={USERNAME}"))
-            .arg(format!("--mysql-password={PASSWORD}"))
-            .arg(format!("--mysql-db={SCHEMA}"))
+            .arg(format!("--db-driver={driver}"))
+            .arg("--rand-type=uniform")
+            .arg(format!("--{driver}-host=127.0.0.1"))
+            .arg(format!("--{driver}-port={}", self.layout.port))
+            .arg(format!("--{driver}-user={USERNAME}"))
+            .arg(format!("--{driver}-password={PASSWORD}"))
+            .arg(format!("--{driver}-db={SCHEMA}"))
             .args(options)
             .arg(command)
             .output()
@@ -208,8 +242,14 @@ impl TestServer {
         let Some(mut process) = self.process.take() else {
             return;
         };
+        // The stop signal that a PostgreSQL image has; SIGTERM would wait for clients.
+        let signal = if self.engine == Engine::PostgreSQL {
+            "-INT"
+        } else {
+            "-TERM"
+        };
         let _ = Command::new("kill")
-            .args(["-TERM", &process.id().to_string()])
+            .args([signal, &process.id().to_string()])
             .status();
         let limit = Instant::now() + Duration::from_mins(1);
         while process.try_wait().expect("a status").is_none() {
@@ -244,7 +284,7 @@ fn am_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|m| m.uid() == 0)
 }
 
-fn give_away(path: &Path) {
+pub(crate) fn give_away(path: &Path) {
     if am_root() {
         std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("a directory can be given away");
     }

@@ -11,6 +11,8 @@ use crds::target::Engine;
 pub(super) struct Programs {
     /// Root of another Debian; `None`: this machine.
     root: Option<PathBuf>,
+    /// Folder of the programs, where no path leads to them.
+    folder: Option<PathBuf>,
     /// Command line client and its options.
     pub(super) client: &'static [&'static str],
 }
@@ -33,6 +35,7 @@ impl Programs {
                     "mysql",
                     &["mysql-server-core", "mysql-client-core"],
                 )),
+                folder: None,
                 client: &[
                     "mysql",
                     "--no-defaults",
@@ -42,8 +45,25 @@ impl Programs {
                     "--comments",
                 ],
             },
-            _ => Self {
+            Engine::PostgreSQL => {
+                // Another version's programs on this machine, for whoever wants to know what they do.
+                let own = std::env::var_os("TEST_POSTGRESQL_PROGRAMS").map(PathBuf::from);
+                let root = || {
+                    debian(
+                        "trixie",
+                        "postgresql",
+                        &["postgresql-17", "postgresql-17-pgaudit"],
+                    )
+                };
+                Self {
+                    root: own.is_none().then(root),
+                    folder: Some(own.unwrap_or_else(|| "/usr/lib/postgresql/17/bin".into())),
+                    client: &["psql", "--no-psqlrc", "--quiet", "--tuples-only", "--no-align"],
+                }
+            }
+            Engine::MariaDB => Self {
                 root: None,
+                folder: None,
                 client: &[
                     "mariadb",
                     "--no-defaults",
@@ -60,20 +80,32 @@ impl Programs {
     pub(super) fn command(&self, command: &[impl AsRef<str>]) -> Command {
         use std::os::unix::process::CommandExt as _;
         let mut words = command.iter().map(AsRef::as_ref);
-        if let Some(root) = &self.root {
+        let mut process = if let Some(root) = &self.root {
             // A mount namespace of its own ends with the process.
             let mut process = Command::new("unshare");
             process
                 .args(["--mount", "sh", "-c"])
-                .arg("mount --rbind /tmp \"$0/tmp\" && exec chroot --userspec=65534:65534 \"$0\" \"$@\"")
+                .arg(
+                    "mount --rbind /tmp \"$0/tmp\" && mount --rbind /dev \"$0/dev\" && exec chroot \
+                     --userspec=65534:65534 \"$0\" \"$@\"",
+                )
                 .arg(root)
                 .args(words);
-            return process;
-        }
-        let mut process = Command::new(words.next().expect("a program"));
-        process.args(words);
-        if super::am_root() {
-            process.uid(super::NOBODY).gid(super::NOBODY);
+            process
+        } else {
+            let mut process = Command::new(words.next().expect("a program"));
+            process.args(words);
+            if super::am_root() {
+                process.uid(super::NOBODY).gid(super::NOBODY);
+            }
+            process
+        };
+        if let Some(folder) = &self.folder {
+            let path = std::env::var("PATH").unwrap_or_default();
+            process.env(
+                "PATH",
+                format!("{}:{path}:/usr/sbin:/usr/bin:/sbin:/bin", folder.display()),
+            );
         }
         process
     }

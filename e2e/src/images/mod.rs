@@ -105,6 +105,20 @@ pub fn mysql(cache: &Cache) -> Result<Archive> {
     )
 }
 
+/// `PostgreSQL` 17 with pgaudit and pgbench, as Debian 13 has them.
+pub fn postgresql(cache: &Cache) -> Result<Archive> {
+    build(
+        cache,
+        &Recipe {
+            name: "postgresql",
+            tag: Some("17"),
+            containerfile: repository().join("e2e/images/postgresql/Containerfile"),
+            base: Some(("trixie", &["postgresql-17", "postgresql-17-pgaudit"])),
+            context: Vec::new(),
+        },
+    )
+}
+
 fn mariadb_of(cache: &Cache, version: &str, suite: &str) -> Result<Archive> {
     build(
         cache,

@@ -98,6 +98,14 @@ impl Bench {
             .expect("the image in the cluster")
     }
 
+    /// Image of `PostgreSQL` 17 with pgaudit, built when it is asked for first.
+    pub(crate) fn postgresql_image(&self) -> String {
+        let archive = e2e::images::postgresql(&self.cache).expect("an image of PostgreSQL");
+        self.cluster
+            .provide(&self.cache, &archive)
+            .expect("the image in the cluster")
+    }
+
     /// Image of the runner.
     pub(crate) fn runner_image(&self) -> &str {
         &self.names.runner

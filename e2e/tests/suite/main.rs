@@ -13,6 +13,7 @@ mod deletion;
 mod kills;
 mod manifest;
 mod measuring;
+mod postgresql;
 mod refusal;
 mod versions;
 mod wrong_manifests;

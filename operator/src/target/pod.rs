@@ -204,7 +204,11 @@ fn container(name: &str, image: &str) -> Container {
 
 fn init(boot: &Boot<'_>) -> Container {
     let mut mounts = data_mounts(boot);
-    mounts.push(mount("tmp", TEMPORARY_DIRECTORY, false));
+    mounts.extend([
+        mount("tmp", TEMPORARY_DIRECTORY, false),
+        // A server that runs no file at its start has its login made here.
+        mount("init-sql", SECRET_DIRECTORY, true),
+    ]);
     Container {
         command: Some(boot.server.init_command.clone()),
         resources: Some(resources(boot.managed)),

@@ -251,6 +251,43 @@ mod tests {
     }
 
     #[test]
+    fn postgresql_gets_its_login_by_the_same_file_and_tls_by_the_environment() {
+        let mut order = order();
+        order.connection.engine = Engine::PostgreSQL;
+        let plain = built(&order, "p'w").unwrap();
+        let text = plain.arguments.join(" ");
+        assert!(
+            text.starts_with("--config-file=/scratch/login.conf --db-driver=pgsql --pgsql-host=db --pgsql-port=3306 --pgsql-db=sbtest "),
+            "{text}"
+        );
+        assert_eq!(
+            plain.files[0].1,
+            Secret("pgsql-user='bench'\npgsql-password=\"p'w\"\n".to_owned())
+        );
+        assert_eq!(plain.environment, []);
+        for (mode, name, expected) in [
+            (TlsMode::Verify, None, "verify-full"),
+            (TlsMode::Verify, Some("db"), "verify-full"),
+            (TlsMode::Verify, Some("other"), "verify-ca"),
+            (TlsMode::VerifyCa, None, "verify-ca"),
+        ] {
+            order.connection.tls = Some(crds::target::Tls {
+                mode,
+                server_name: name.map(str::to_owned),
+            });
+            let with = built(&order, "pw").unwrap();
+            assert_eq!(
+                with.environment,
+                [
+                    ("PGSSLMODE", expected.to_owned()),
+                    ("PGSSLROOTCERT", "/scratch/ca.crt".to_owned())
+                ]
+            );
+            assert_eq!(with.files.len(), 2);
+        }
+    }
+
+    #[test]
     fn without_a_warm_up_there_is_no_checkpoint() {
         let invocation = built(
             &RunOrder {

@@ -330,7 +330,7 @@ fn what_an_older_release_began_and_this_one_refuses_is_ended_and_kept() {
         world
             .condition(STALLED)
             .2
-            .contains("this release measures MariaDB")
+            .contains("ServerAudit does not exist for PostgreSQL")
     );
     assert_eq!(world.runs.len(), 1);
 }

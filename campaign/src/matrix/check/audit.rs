@@ -107,7 +107,7 @@ fn members(at: &str, audit: &AuditSetting, problems: &mut Vec<Problem>) {
 fn mechanism(at: &str, audit: &AuditSetting, problems: &mut Vec<Problem>) {
     let plugin = !matches!(
         audit.type_,
-        AuditType::None | AuditType::GeneralLog | AuditType::SlowLog
+        AuditType::None | AuditType::GeneralLog | AuditType::SlowLog | AuditType::LogStatement
     );
     if audit.state == AuditState::InstalledOff && !plugin {
         problems.push(Problem::new(

@@ -24,8 +24,8 @@ fn of_axes_and_load() -> Vec<Refusal> {
     vec![
         (
             vec![("/databases/0/engine", json!("PostgreSQL"))],
-            "spec.databases[0].engine",
-            "this release measures MariaDB",
+            "spec.auditSettings[1].type",
+            "PostgreSQL has None, LogStatement, PgAudit",
         ),
         (
             vec![("/databases/0/engine", json!("MySQL"))],

@@ -86,7 +86,7 @@ pub(super) async fn reads(session: &mut Session) -> Result<Reads> {
         match name.to_ascii_lowercase().as_str() {
             "innodb_buffer_pool_read_requests" => reads.requests = number,
             "innodb_buffer_pool_reads" => reads.misses = number,
-            "innodb_buffer_pool_pages_data" => reads.pages = number,
+            "innodb_buffer_pool_pages_data" => reads.pages = Some(number),
             "innodb_buffer_pool_pages_free" => reads.free = number,
             _ => {}
         }

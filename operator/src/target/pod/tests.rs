@@ -179,7 +179,7 @@ fn each_container_gets_the_part_of_the_secret_that_it_needs() {
         ["data", "tmp", "configuration", "init-sql"]
     );
     assert_eq!(mounts(CONTAINER_AGENT), ["data", "token"]);
-    assert_eq!(mounts(CONTAINER_INIT), ["data", "tmp"]);
+    assert_eq!(mounts(CONTAINER_INIT), ["data", "tmp", "init-sql"]);
 }
 
 #[test]
