@@ -34,6 +34,9 @@ pub(crate) struct Arguments {
     /// Folder in memory for files that hold a secret while the tool runs
     #[arg(long, value_name = "FOLDER", default_value = "/tmp")]
     scratch: PathBuf,
+    /// Which of several pods this is
+    #[arg(long, env = "JOB_COMPLETION_INDEX")]
+    index: Option<i32>,
     /// File for the report, at most 4,096 bytes
     #[arg(long, value_name = "FILE", default_value = "/dev/termination-log")]
     termination_log: PathBuf,
@@ -45,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
         arguments,
         order,
         |order| order.connection.clone(),
-        async |order, login, site, stop| run::run(order, login, site, stop).await,
+        async |order, login, site, stop| run::run(order, arguments.index, login, site, stop).await,
     );
     tell(arguments, told)
 }

@@ -4,6 +4,7 @@
 //! saw.
 
 mod apply;
+mod parts;
 
 use std::time::Duration;
 
@@ -13,10 +14,11 @@ use database::{AfterRun, Agent, Claim, Counters, DatabaseError, Databases, Login
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use self::apply::Applied;
+use self::apply::{Applied, Load};
 use crate::load::Site;
 use crate::parse::ToolResult;
 use crate::parse::result::Interval;
+use crate::process::Finished;
 use crate::procfs::Kernel;
 use crate::report::{self, Sample, Setting};
 use crate::stop::Stop;
@@ -65,9 +67,13 @@ struct Before {
     round_trip_nanos: Option<i64>,
 }
 
-/// Runs an order to its end; failures are part of what is told.
-pub async fn run(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Told {
-    let mut told = match measured(order, login, site, stop).await {
+/// Runs an order to its end; failures are part of what is told. `index` says which of several pods this is.
+pub async fn run(order: &RunOrder, index: Option<i32>, login: &Login, site: &Site<'_>, stop: &Stop) -> Told {
+    let ended = match &order.meeting {
+        None => measured(order, login, site, stop).await,
+        Some(meeting) => parts::measured(order, (meeting, index), login, site, stop).await,
+    };
+    let mut told = match ended {
         Ok(told) | Err(told) => told,
     };
     told.report.run_uid.clone_from(&order.run_uid);
@@ -76,7 +82,7 @@ pub async fn run(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) 
 }
 
 async fn measured(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Result<Told, Told> {
-    let load = apply::load(order, site).map_err(|message| Told::only(RunOutcome::Failed, message))?;
+    let load = loaded(order, site)?;
     let before = tokio::select! {
         before = before(order, login) => before?,
         () = stop.requested() => return Err(Told::only(RunOutcome::Interrupted, "told to stop before the load began")),
@@ -91,6 +97,10 @@ async fn measured(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop)
         ));
     }
     Ok(after(order, login, &before, &applied).await)
+}
+
+fn loaded(order: &RunOrder, site: &Site<'_>) -> Result<Load, Told> {
+    apply::load(order, site).map_err(|message| Told::only(RunOutcome::Failed, message))
 }
 
 /// Is it the server that was proved, and is the run ours? Then the counters, the last things asked before the load.
@@ -182,23 +192,17 @@ async fn after(order: &RunOrder, login: &Login, before: &Before, applied: &Appli
     let mut problems: Vec<String> = Vec::new();
     problems.extend(audit.as_ref().err().map(ToString::to_string));
     problems.extend(server.as_ref().err().map(ToString::to_string));
-    let kernel = Kernel::default();
     let setting = Setting {
-        cpus: kernel.cpus_allowed("self").unwrap_or_default(),
-        limit_milli: kernel.cpu_limit_milli(),
         round_trip_nanos: before.round_trip_nanos,
-        generator_cpu_millis: finished.cpu_millis,
         audit: audit.ok().flatten(),
         statement_classes: database::audit::expected_classes(order.connection.engine, &order.audit),
+        ..setting(finished)
     };
     let (figures, mut observed) = report::figures(result, &setting, &before.sample, &sample);
     observe(&mut observed, server.ok());
 
-    let (outcome, message) = if !result.acceptable {
-        problems.insert(0, report::refusal(result));
-        (RunOutcome::ToolFailed, problems.join("; "))
-    } else if let Some(short) = short_window(result, order) {
-        problems.insert(0, short);
+    let (outcome, message) = if let Err(incomplete) = completeness(result, order) {
+        problems.insert(0, incomplete);
         (RunOutcome::ToolFailed, problems.join("; "))
     } else if problems.is_empty() {
         (RunOutcome::Completed, String::new())
@@ -212,6 +216,25 @@ async fn after(order: &RunOrder, login: &Login, before: &Before, applied: &Appli
     told.report.result = result.acceptable.then_some(figures);
     told.report.observed = Some(observed);
     told
+}
+
+/// What is known of a load generator's own process.
+fn setting(finished: &Finished) -> Setting {
+    let kernel = Kernel::default();
+    Setting {
+        cpus: kernel.cpus_allowed("self").unwrap_or_default(),
+        limit_milli: kernel.cpu_limit_milli(),
+        generator_cpu_millis: finished.cpu_millis,
+        ..Setting::default()
+    }
+}
+
+/// Whether the tool did what was asked; if not, why.
+fn completeness(result: &ToolResult, order: &RunOrder) -> Result<(), String> {
+    if !result.acceptable {
+        return Err(report::refusal(result));
+    }
+    short_window(result, order).map_or(Ok(()), Err)
 }
 
 /// A script may end its load early, and report it without a fault.

@@ -23,8 +23,8 @@ pub const AUDITS: &[AuditType] = &[
 ];
 /// Load generators.
 pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench, WorkloadType::Pgbench];
-/// Pods that apply load together.
-pub const GENERATORS: i32 = 1;
+/// Most pods that apply load together.
+pub const GENERATORS: i32 = 64;
 /// Whether thread counts can be searched for.
 pub const THREAD_SEARCH: bool = false;
 

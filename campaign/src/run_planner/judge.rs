@@ -17,24 +17,29 @@ use crate::validity::{
 /// Class of audit events that stands for one statement each.
 const STATEMENTS: &str = "QUERY";
 
-/// Judges a run by its report.
-pub(super) fn judge(view: &RunView, report: &RunReport) -> Judged {
-    let outside = match report.outcome {
+/// The reason that an outcome is, where the runner never came to measure or was kept from it.
+pub(super) fn outside(outcome: RunOutcome) -> Option<&'static str> {
+    match outcome {
         RunOutcome::Completed | RunOutcome::ToolFailed => None,
         RunOutcome::AlreadyStarted => Some("AlreadyStarted"),
         RunOutcome::Fenced => Some("Fenced"),
         RunOutcome::BootChanged => Some("BootChanged"),
         RunOutcome::DatabaseFailed => Some("DatabaseUnreachable"),
         RunOutcome::Interrupted => Some("Interrupted"),
+        RunOutcome::PartLost => Some("GeneratorLost"),
         RunOutcome::Failed => Some("RunnerFailed"),
-    };
-    if let Some(reason) = outside {
+    }
+}
+
+/// Judges a run by its report, and by what each load generator saw of its own CPU.
+pub(super) fn judge(view: &RunView, report: &RunReport, generators: &[RunObservations]) -> Judged {
+    if let Some(reason) = outside(report.outcome) {
         return Judged {
             reasons: vec![finding(reason, &report.message)],
             symptoms: Vec::new(),
         };
     }
-    let mut judgement = judge_run(&evidence(view, report));
+    let mut judgement = judge_run(&evidence(view, report, generators));
     // Stable: the causes first, each group in the order of its checks.
     judgement.reasons.sort_by_key(|finding| !is_cause(finding.kind));
     let mut judged = Judged {
@@ -56,7 +61,7 @@ pub(super) fn judge(view: &RunView, report: &RunReport) -> Judged {
     judged
 }
 
-fn evidence(view: &RunView, report: &RunReport) -> Evidence {
+fn evidence(view: &RunView, report: &RunReport, generators: &[RunObservations]) -> Evidence {
     let spec = &view.run.spec;
     let status = &view.run.status;
     let proof = status.evidence.clone().unwrap_or_default();
@@ -106,9 +111,9 @@ fn evidence(view: &RunView, report: &RunReport) -> Evidence {
         before,
         after,
         report: completeness(report, &result),
-        generators: observed
-            .and_then(|seen| generator(seen, window_seconds))
-            .into_iter()
+        generators: generators
+            .iter()
+            .filter_map(|seen| generator(seen, window_seconds))
             .collect(),
         disturbance: observed.map(|seen| disturbance(seen, window_seconds)),
         read_only: view.read_only,

@@ -42,6 +42,7 @@ async fn told_of(order: &RunOrder, stop: &Stop) -> Told {
     };
     run(
         order,
+        None,
         &login,
         &Site {
             login: &login,

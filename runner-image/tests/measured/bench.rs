@@ -140,6 +140,18 @@ impl Bench {
     }
 
     pub(super) async fn run(&self, order: &RunOrder, stop: &Stop) -> run::Told {
-        run::run(order, &self.login, &self.site(), stop).await
+        run::run(order, None, &self.login, &self.site(), stop).await
+    }
+
+    /// One of several runners of an order, with a folder of its own.
+    pub(super) async fn part(&self, order: &RunOrder, index: i32, stop: &Stop) -> RunReport {
+        let scratch = tempfile::tempdir().unwrap();
+        let site = Site {
+            scratch: scratch.path(),
+            ..self.site()
+        };
+        run::run(order, Some(index), &self.login, &site, stop)
+            .await
+            .report
     }
 }

@@ -6,3 +6,4 @@
 mod bench;
 mod pgbench;
 mod sysbench;
+mod together;

@@ -300,9 +300,14 @@ fn of_axes_and_load() -> Vec<Refusal> {
             "no thread count in common",
         ),
         (
-            vec![("/loadGenerator/count", json!(2))],
+            vec![("/loadGenerator/count", json!(65))],
             "spec.loadGenerator.count",
-            "set it to 1",
+            "from 1 to 64",
+        ),
+        (
+            vec![("/loadGenerator/count", json!(3))],
+            "spec.loadGenerator.count",
+            "2 threads are to be divided among them",
         ),
         (
             vec![("/run/duration", json!("500ms"))],
