@@ -17,6 +17,7 @@ pub mod environment;
 pub mod load;
 pub mod names;
 pub mod parameter;
+mod permissions;
 pub mod placement;
 pub mod quantity;
 pub mod run;

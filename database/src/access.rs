@@ -11,9 +11,11 @@ use crds::load::{CacheState, Settle};
 use crds::parameter::Parameters;
 use crds::run::Evidence;
 use crds::runner::{AuditLogPosition, Connection};
-use crds::target::{Capabilities, CleanShutdown};
+use crds::target::{Capabilities, CleanShutdown, OriginalState, Permissions};
 use crds::workload::Workload;
 use futures::future::BoxFuture;
+
+use crate::original::{Captured, Left};
 
 /// Where and as whom to log in. `Debug` shows no password.
 #[derive(Clone)]
@@ -207,4 +209,23 @@ pub trait DatabaseAccess: Send + Sync + 'static {
         login: &'a Login,
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established>>;
+
+    /// What a borrowed server has of all that its owner permits to change; looks only.
+    fn capture<'a>(
+        &'a self,
+        login: &'a Login,
+        permissions: &'a Permissions,
+    ) -> BoxFuture<'a, Result<Captured>>;
+
+    /// Puts back what was captured, drops what we made (the workload's schema unless `retain`, the marker schema), reads
+    /// everything back and says what is still not as it was. Can be repeated. Nobody may hold the server.
+    fn restore<'a>(
+        &'a self,
+        login: &'a Login,
+        original: &'a OriginalState,
+        retain: bool,
+    ) -> BoxFuture<'a, Result<Vec<Left>>>;
+
+    /// Restarts a borrowed server by a statement; returns when the server has taken it, not when it is back.
+    fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<()>>;
 }

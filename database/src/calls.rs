@@ -6,6 +6,7 @@ use crds::audit::AuditSetting;
 use crds::dataset::DatasetStatus;
 use crds::parameter::Parameters;
 use crds::runner::RunOrder;
+use crds::target::{OriginalState, Permissions};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::access::{
@@ -18,6 +19,7 @@ use crate::catalogue;
 use crate::configuration::canonical_name;
 use crate::engine::{EngineFacts, EngineSupport, Live};
 use crate::marker::{self, Claim};
+use crate::original::{self, Captured, Left};
 use crate::server::{Server, in_session};
 use crate::{establish, exclusive};
 
@@ -49,6 +51,27 @@ impl<E: Live> DatabaseAccess for E {
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established>> {
         establish::establish::<E::Session>(self.engine(), login, order).boxed()
+    }
+
+    fn capture<'a>(
+        &'a self,
+        login: &'a Login,
+        permissions: &'a Permissions,
+    ) -> BoxFuture<'a, Result<Captured>> {
+        original::capture::<E::Session>(self.engine(), login, permissions).boxed()
+    }
+
+    fn restore<'a>(
+        &'a self,
+        login: &'a Login,
+        original: &'a OriginalState,
+        retain: bool,
+    ) -> BoxFuture<'a, Result<Vec<Left>>> {
+        original::restore::<E::Session>(self.engine(), login, original, retain).boxed()
+    }
+
+    fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<()>> {
+        async move { in_session!(E::Session, login, session => session.restart().await) }.boxed()
     }
 }
 

@@ -4,6 +4,7 @@ use crds::audit::AuditSetting;
 use crds::dataset::DatasetStatus;
 use crds::parameter::Parameters;
 use crds::runner::RunOrder;
+use crds::target::{OriginalState, Permissions};
 use futures::future::{BoxFuture, FutureExt as _};
 
 use crate::access::{
@@ -12,6 +13,7 @@ use crate::access::{
 use crate::after::{AfterRun, Counters};
 use crate::engine::{self, EngineSupport};
 use crate::marker::Claim;
+use crate::original::{Captured, Left};
 
 /// Real databases. Holds nothing: every call opens its own connection and closes it.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,5 +86,26 @@ impl DatabaseAccess for Databases {
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established>> {
         async move { support(login)?.establish(login, order).await }.boxed()
+    }
+
+    fn capture<'a>(
+        &'a self,
+        login: &'a Login,
+        permissions: &'a Permissions,
+    ) -> BoxFuture<'a, Result<Captured>> {
+        async move { support(login)?.capture(login, permissions).await }.boxed()
+    }
+
+    fn restore<'a>(
+        &'a self,
+        login: &'a Login,
+        original: &'a OriginalState,
+        retain: bool,
+    ) -> BoxFuture<'a, Result<Vec<Left>>> {
+        async move { support(login)?.restore(login, original, retain).await }.boxed()
+    }
+
+    fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<()>> {
+        async move { support(login)?.restart(login).await }.boxed()
     }
 }

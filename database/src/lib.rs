@@ -18,6 +18,7 @@ pub mod identity;
 #[cfg(test)]
 mod live;
 pub mod marker;
+pub mod original;
 pub mod parameters;
 mod server;
 pub mod settle;
@@ -34,3 +35,4 @@ pub use databases::Databases;
 pub use engine::ManagedServer;
 pub use establish::read_only;
 pub use marker::{Claim, dataset_hash};
+pub use original::{Captured, Left};

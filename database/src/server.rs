@@ -22,6 +22,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// An open session. Each method is one question or one change; none decides anything.
 pub(crate) trait Server: Sized + Send {
+    /// Whether what a borrowed server had can be captured and put back.
+    const BORROWED: bool;
+
     /// Connects and logs in.
     fn open(login: &Login) -> impl Future<Output = Result<Self>> + Send;
 
@@ -91,6 +94,15 @@ pub(crate) trait Server: Sized + Send {
 
     /// Whether a schema is the server's own: no data is made there.
     fn belongs_to_server(schema: &str) -> bool;
+
+    /// Names of all schemas.
+    fn schemas(&mut self) -> impl Future<Output = Result<Vec<String>>> + Send;
+
+    /// Drops a schema that we made.
+    fn drop_schema(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;
+
+    /// Asks the server to end and to come back, where it can, or to end, where something brings it back.
+    fn restart(&mut self) -> impl Future<Output = Result<()>> + Send;
 
     /// Drops the workload's schema and makes it again, empty.
     fn make_empty(&mut self, schema: &str, limit: Duration) -> impl Future<Output = Result<()>> + Send;

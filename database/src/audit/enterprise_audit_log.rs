@@ -81,6 +81,10 @@ impl Mechanism for EnterpriseAuditLog {
         plugin::install(found)
     }
 
+    fn uninstall(&self) -> Option<String> {
+        Some("UNINSTALL PLUGIN audit_log".to_owned())
+    }
+
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {
         let settings = plugin::settings(setting);
         let (connections, statements) = match settings.policy {

@@ -91,6 +91,10 @@ impl Mechanism for McAfeeAudit {
         )]
     }
 
+    fn uninstall(&self) -> Option<String> {
+        Some("UNINSTALL PLUGIN AUDIT".to_owned())
+    }
+
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {
         let mut wanted = Vec::new();
         if let Some(commands) = whitelist(setting) {

@@ -112,6 +112,11 @@ pub trait Mechanism: Sync {
         Vec::new()
     }
 
+    /// Statement that unloads what [`Mechanism::install`] loads.
+    fn uninstall(&self) -> Option<String> {
+        None
+    }
+
     /// Statements that take away what would break a server on which it is no longer loaded.
     fn remove(&self, _found: &Found) -> Vec<Statement> {
         Vec::new()

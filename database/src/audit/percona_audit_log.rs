@@ -71,6 +71,10 @@ impl Mechanism for PerconaAuditLog {
         plugin::install(found)
     }
 
+    fn uninstall(&self) -> Option<String> {
+        Some("UNINSTALL PLUGIN audit_log".to_owned())
+    }
+
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {
         let settings = plugin::settings(setting);
         let mut wanted = plugin::at_start(&settings);

@@ -104,6 +104,10 @@ impl Mechanism for ServerAuditPlugin {
         vec![Statement::Sql("INSTALL SONAME 'server_audit'".to_owned())]
     }
 
+    fn uninstall(&self) -> Option<String> {
+        Some("UNINSTALL SONAME 'server_audit'".to_owned())
+    }
+
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {
         let settings = settings(setting);
         let users: Vec<&str> = settings.exclude_users.iter().map(String::as_str).collect();

@@ -145,6 +145,14 @@ impl Dialect for MySql {
         }
     }
 
+    fn restart_statement(&self, version: Version) -> &'static str {
+        if version >= (8, 0, 4) {
+            "RESTART"
+        } else {
+            "SHUTDOWN"
+        }
+    }
+
     fn replica_query(&self, version: Version) -> &'static str {
         if version >= (8, 0, 22) {
             "SHOW REPLICA STATUS"

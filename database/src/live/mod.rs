@@ -5,6 +5,7 @@ mod establish;
 mod exclusive;
 mod fence;
 mod mysql;
+mod original;
 mod postgresql;
 mod reach;
 

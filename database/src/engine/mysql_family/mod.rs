@@ -61,6 +61,12 @@ pub(crate) trait Dialect: EngineFacts {
     /// What it can do besides auditing.
     fn capabilities(&self, version: Version) -> Capabilities;
 
+    /// Statement that ends the server so that it comes back: by itself where it runs under a supervisor and knows how,
+    /// else whatever brings it back must.
+    fn restart_statement(&self, _version: Version) -> &'static str {
+        "SHUTDOWN"
+    }
+
     /// Query whose rows say that the server follows another: none if it follows nobody.
     fn replica_query(&self, version: Version) -> &'static str;
 

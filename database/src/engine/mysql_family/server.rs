@@ -22,6 +22,8 @@ use crate::settle::Sample;
 const OWN_SCHEMAS: &[&str] = &["mysql", "sys", "information_schema", "performance_schema"];
 
 impl Server for Session {
+    const BORROWED: bool = true;
+
     async fn open(login: &Login) -> Result<Self> {
         Self::connect(login).await
     }
@@ -97,16 +99,36 @@ impl Server for Session {
         OWN_SCHEMAS.contains(&schema)
     }
 
+    async fn schemas(&mut self) -> Result<Vec<String>> {
+        self.rows("list the schemas", "SHOW DATABASES").await
+    }
+
+    async fn drop_schema(&mut self, schema: &str, limit: Duration) -> Result<()> {
+        let sql = format!("DROP DATABASE IF EXISTS {}", identifier(schema));
+        self.query_drop_within(limit, "drop the schema", &sql).await?;
+        Ok(())
+    }
+
+    async fn restart(&mut self) -> Result<()> {
+        let doing = "restart the server";
+        let first = self.dialect().restart_statement(self.version());
+        let mut answer = self.query_drop(doing, first).await;
+        // 3707: nothing supervises this server.
+        if matches!(&answer, Err(DatabaseError::Statement { message, .. }) if message.starts_with("error 3707"))
+        {
+            answer = self.query_drop(doing, "SHUTDOWN").await;
+        }
+        match answer {
+            // It may be gone before it has answered.
+            Ok(_) | Err(DatabaseError::Unreachable { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn make_empty(&mut self, schema: &str, limit: Duration) -> Result<()> {
-        let name = identifier(schema);
-        self.query_drop_within(
-            limit,
-            "drop the schema",
-            &format!("DROP DATABASE IF EXISTS {name}"),
-        )
-        .await?;
-        self.query_drop("make the schema", &format!("CREATE DATABASE {name}"))
-            .await?;
+        self.drop_schema(schema, limit).await?;
+        let sql = format!("CREATE DATABASE {}", identifier(schema));
+        self.query_drop("make the schema", &sql).await?;
         Ok(())
     }
 

@@ -23,7 +23,7 @@ use crds::target::{BootRequest, Engine};
 use self::connection::identifier;
 pub(crate) use self::session::Session;
 use super::{EngineFacts, Layout, Live, ManagedServer};
-use crate::access::{Login, ParameterProblem, Result, ServerIdentity};
+use crate::access::{DatabaseError, Login, ParameterProblem, Result, ServerIdentity};
 use crate::after::Counters;
 use crate::audit::{Found, Statement};
 use crate::cache::Reads;
@@ -89,6 +89,9 @@ impl Live for PostgreSql {
 }
 
 impl Server for Session {
+    // What ALTER SYSTEM wrote is not captured yet.
+    const BORROWED: bool = false;
+
     async fn open(login: &Login) -> Result<Self> {
         Self::connect(login).await
     }
@@ -151,6 +154,21 @@ impl Server for Session {
 
     fn belongs_to_server(schema: &str) -> bool {
         OWN_DATABASES.contains(&schema)
+    }
+
+    /// The workload's schema is a database here.
+    async fn schemas(&mut self) -> Result<Vec<String>> {
+        Session::databases(self).await
+    }
+
+    async fn drop_schema(&mut self, schema: &str, limit: Duration) -> Result<()> {
+        Session::drop_database(self, limit, schema).await
+    }
+
+    async fn restart(&mut self) -> Result<()> {
+        Err(DatabaseError::Unsupported(
+            "PostgreSQL has no statement that restarts it".to_owned(),
+        ))
     }
 
     async fn make_empty(&mut self, schema: &str, limit: Duration) -> Result<()> {

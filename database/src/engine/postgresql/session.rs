@@ -180,17 +180,29 @@ impl Session {
         Ok(())
     }
 
-    pub(super) async fn make_empty(&mut self, limit: Duration, database: &str) -> Result<()> {
-        self.leave_workload().await;
-        let name = identifier(database);
-        // Whoever is still connected, a load generator that was killed perhaps, would keep it.
-        self.home
-            .run_within(
-                limit,
-                "drop the workload's database",
-                &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"),
-            )
+    pub(super) async fn databases(&mut self) -> Result<Vec<String>> {
+        let doing = "list the databases";
+        let rows = self
+            .home
+            .rows(doing, "SELECT datname::text FROM pg_database", &[])
             .await?;
+        rows.iter()
+            .map(|row| super::connection::column(row, 0, doing))
+            .collect()
+    }
+
+    pub(super) async fn drop_database(&mut self, limit: Duration, database: &str) -> Result<()> {
+        self.leave_workload().await;
+        // Whoever is still connected, a load generator that was killed perhaps, would keep it.
+        let sql = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", identifier(database));
+        self.home
+            .run_within(limit, "drop the workload's database", &sql)
+            .await
+    }
+
+    pub(super) async fn make_empty(&mut self, limit: Duration, database: &str) -> Result<()> {
+        self.drop_database(limit, database).await?;
+        let name = identifier(database);
         self.home
             .run_within(
                 limit,

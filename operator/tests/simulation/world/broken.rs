@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use crds::names::LABEL_RUN;
+use crds::target::{OriginalState, Permissions};
 use crds::{BenchmarkCampaign, audit::AuditSetting, parameter::Parameters, run::Evidence};
 use database::{
-    DatabaseAccess, DatabaseError, EstablishOrder, Established, Login, ParameterProblem, Proof,
-    ServerIdentity,
+    Captured, DatabaseAccess, DatabaseError, EstablishOrder, Established, Left, Login, ParameterProblem,
+    Proof, ServerIdentity,
 };
 use futures::{FutureExt, future::BoxFuture};
 use kube::{Api, api::ListParams};
@@ -60,6 +61,27 @@ impl DatabaseAccess for ProvesNothing {
             })
         }
         .boxed()
+    }
+
+    fn capture<'a>(
+        &'a self,
+        login: &'a Login,
+        permissions: &'a Permissions,
+    ) -> BoxFuture<'a, Result<Captured, DatabaseError>> {
+        self.0.capture(login, permissions)
+    }
+
+    fn restore<'a>(
+        &'a self,
+        login: &'a Login,
+        original: &'a OriginalState,
+        retain: bool,
+    ) -> BoxFuture<'a, Result<Vec<Left>, DatabaseError>> {
+        self.0.restore(login, original, retain)
+    }
+
+    fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<(), DatabaseError>> {
+        self.0.restart(login)
     }
 }
 

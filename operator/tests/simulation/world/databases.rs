@@ -15,11 +15,11 @@ use crds::{
     parameter::Parameters,
     run::{AuditEvidence, CacheEvidence, Evidence, EvidenceLevel, ReadBack, SettleEvidence},
     runner::AuditLogPosition,
-    target::{Capabilities, CleanShutdown},
+    target::{Capabilities, CleanShutdown, OriginalState, Permissions},
 };
 use database::{
-    DatabaseAccess, DatabaseError, EstablishOrder, Established, Login, ParameterProblem, Proof,
-    ServerIdentity,
+    Captured, DatabaseAccess, DatabaseError, EstablishOrder, Established, Left, Login, ParameterProblem,
+    Proof, ServerIdentity,
 };
 use futures::{FutureExt, future::BoxFuture};
 use tokio::{
@@ -656,6 +656,56 @@ impl DatabaseAccess for Databases {
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established, DatabaseError>> {
         self.establish_now(login, order).boxed()
+    }
+
+    fn capture<'a>(
+        &'a self,
+        login: &'a Login,
+        _permissions: &'a Permissions,
+    ) -> BoxFuture<'a, Result<Captured, DatabaseError>> {
+        async move {
+            self.connect(login).await?;
+            let host = &login.connection.host;
+            let inner = self.lock();
+            let set = inner.servers.get(host).and_then(|server| server.in_force.clone());
+            let parameters = set.map(|(parameters, _)| parameters).unwrap_or_default();
+            Ok(Captured {
+                state: OriginalState {
+                    parameters: parameters
+                        .into_iter()
+                        .map(|(name, value)| (name, value.to_string()))
+                        .collect(),
+                    ..OriginalState::default()
+                },
+                not_permitted: Vec::new(),
+            })
+        }
+        .boxed()
+    }
+
+    fn restore<'a>(
+        &'a self,
+        login: &'a Login,
+        original: &'a OriginalState,
+        _retain: bool,
+    ) -> BoxFuture<'a, Result<Vec<Left>, DatabaseError>> {
+        async move {
+            self.connect(login).await?;
+            let host = &login.connection.host;
+            let parameters: Parameters = original
+                .parameters
+                .iter()
+                .map(|(name, value)| (name.clone(), value.as_str().into()))
+                .collect();
+            let set = (!parameters.is_empty()).then(|| (parameters, AuditSetting::default()));
+            self.lock().set_in_force(host, set);
+            Ok(Vec::new())
+        }
+        .boxed()
+    }
+
+    fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<(), DatabaseError>> {
+        async move { self.connect(login).await.map(drop) }.boxed()
     }
 }
 

@@ -1,0 +1,271 @@
+//! What a borrowed server had before the first change, and putting it back. Both only look at what may be changed: the
+//! parameters that the owner permits and the variables of the audit mechanisms that the owner permits. Putting back can be
+//! repeated from any point: each step looks first and does only what is missing.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crds::audit::{AuditSetting, AuditType};
+use crds::target::{Engine, OriginalState, Permissions};
+use tokio::time::{Instant, sleep};
+
+use crate::access::{DatabaseError, Login, Result};
+use crate::audit::{self, Bound, Found, Mechanism, Statement};
+use crate::catalogue::{Catalogue, Kind};
+use crate::exclusive;
+use crate::marker;
+use crate::server::{Server, in_session};
+
+/// How long a plugin that somebody still uses may need until it is gone.
+const UNINSTALL_LIMIT: Duration = Duration::from_secs(10);
+/// How long dropping a schema may take.
+const DROP_LIMIT: Duration = Duration::from_mins(10);
+/// How long the session of an operator that was there before may need to end.
+const TAKE_OVER: Duration = Duration::from_secs(5);
+
+/// What was captured, and what stands in the way of borrowing the server.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Captured {
+    /// What will be put back.
+    pub state: OriginalState,
+    /// Mechanisms that record already and may not be switched: no arm without them could be measured.
+    pub not_permitted: Vec<AuditType>,
+}
+
+/// What could not be put back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// What is not as it was, in words.
+    pub what: String,
+    /// The statement that a person can run.
+    pub statement: String,
+}
+
+fn permitted(engine: Engine, permissions: &Permissions) -> Vec<&'static dyn Mechanism> {
+    audit::mechanisms(engine)
+        .filter(|m| permissions.audit.contains(&m.kind()))
+        .collect()
+}
+
+/// Variables that switching a mechanism may change, whatever its setting.
+fn variables_of(mechanism: &dyn Mechanism, found: &Found) -> BTreeSet<String> {
+    let setting = AuditSetting {
+        type_: mechanism.kind(),
+        ..AuditSetting::default()
+    };
+    let own = mechanism.prefix().into_iter().flat_map(|prefix| {
+        let names = found.variables.keys();
+        names.filter(move |name| name.starts_with(prefix)).cloned()
+    });
+    let named = mechanism.wanted(&setting).into_iter().chain(mechanism.silenced());
+    named
+        .map(|wanted| wanted.name.to_owned())
+        .chain(own)
+        .filter(|name| found.variables.contains_key(name))
+        .collect()
+}
+
+/// See [`crate::DatabaseAccess::capture`].
+pub(crate) async fn capture<S: Server>(
+    engine: Engine,
+    login: &Login,
+    permissions: &Permissions,
+) -> Result<Captured> {
+    if !S::BORROWED {
+        return Err(DatabaseError::Unsupported(format!(
+            "this release cannot put back what a borrowed {engine:?} server had: use type Managed"
+        )));
+    }
+    in_session!(S, login, session => capture_in(engine, login, permissions, session).await)
+}
+
+async fn capture_in<S: Server>(
+    engine: Engine,
+    login: &Login,
+    permissions: &Permissions,
+    session: &mut S,
+) -> Result<Captured> {
+    let found = session.found(login).await?;
+    let permitted_names = found
+        .variables
+        .keys()
+        .filter(|name| permissions.permits_parameter(name));
+    let mut names: BTreeSet<String> = permitted_names.cloned().collect();
+    let mechanisms = permitted(engine, permissions);
+    for mechanism in &mechanisms {
+        names.extend(variables_of(*mechanism, &found));
+    }
+    let catalogue = session.catalogue(&names).await?;
+    let settable = |name: &&String| {
+        catalogue
+            .get(name)
+            .is_some_and(|v| !v.read_only && !v.fixed && !v.session_only)
+    };
+    let parameters = names
+        .iter()
+        .filter(settable)
+        .map(|name| {
+            let value = catalogue.get(name).map(|v| v.value.clone());
+            (name.clone(), value.unwrap_or_default())
+        })
+        .collect();
+    let active = found.plugins.iter().filter(|(_, status)| *status == "ACTIVE");
+    Ok(Captured {
+        not_permitted: audit::mechanisms(engine)
+            .filter(|m| m.recording(&found) && !permissions.audit.contains(&m.kind()))
+            .map(Mechanism::kind)
+            .collect(),
+        state: OriginalState {
+            parameters,
+            plugins: active.map(|(name, _)| name.clone()).collect(),
+            schemas: session.schemas().await?,
+            ..OriginalState::default()
+        },
+    })
+}
+
+/// See [`crate::DatabaseAccess::restore`].
+pub(crate) async fn restore<S: Server>(
+    engine: Engine,
+    login: &Login,
+    original: &OriginalState,
+    retain: bool,
+) -> Result<Vec<Left>> {
+    in_session!(S, login, session => {
+        // Whoever was at it before has lost the target; what it had begun must not go on beside this.
+        if !session.lock(exclusive::CHANGING, Duration::ZERO).await? {
+            session.end_holder(exclusive::CHANGING).await?;
+            if !session.lock(exclusive::CHANGING, TAKE_OVER).await? {
+                return Err(DatabaseError::Busy("another session still changes this server".to_owned()));
+            }
+        }
+        session.end_holder(exclusive::SCANNING).await?;
+        let left = restore_in(engine, login, original, retain, session).await;
+        session.release(exclusive::CHANGING).await;
+        left
+    })
+}
+
+async fn restore_in<S: Server>(
+    engine: Engine,
+    login: &Login,
+    original: &OriginalState,
+    retain: bool,
+    session: &mut S,
+) -> Result<Vec<Left>> {
+    let catalogue = session.catalogue(&BTreeSet::new()).await?;
+    for statement in parameters(&catalogue, original) {
+        // What the server does not take is found by the read-back below.
+        session.apply("original value", &statement).await?;
+    }
+    let ours = installed_since(engine, &session.found(login).await?, original);
+    for (_, statement) in &ours {
+        let _ = session.run("unload a plugin", statement).await;
+    }
+    let until = Instant::now() + UNINSTALL_LIMIT;
+    while !ours.is_empty()
+        && Instant::now() < until
+        && !installed_since(engine, &session.found(login).await?, original).is_empty()
+    {
+        sleep(Duration::from_millis(200)).await;
+    }
+    let mut schemas = vec![marker::SCHEMA];
+    if !retain {
+        schemas.insert(0, login.connection.schema.as_str());
+    }
+    let there = session.schemas().await?;
+    let made = |schema: &str| {
+        !schema.is_empty()
+            && !S::belongs_to_server(schema)
+            && there.iter().any(|s| s == schema)
+            && !original.schemas.iter().any(|s| s == schema)
+    };
+    // The marker says what the data is: it goes last.
+    for schema in schemas.iter().copied().filter(|s| made(s)) {
+        session.drop_schema(schema, DROP_LIMIT).await?;
+    }
+    left(engine, login, original, &schemas, session).await
+}
+
+/// Statements that put back the values that differ.
+fn parameters(catalogue: &Catalogue, original: &OriginalState) -> Vec<Statement> {
+    original
+        .parameters
+        .iter()
+        .filter_map(|(name, value)| {
+            let variable = catalogue.get(name)?;
+            if variable.value == *value {
+                return None;
+            }
+            let bound = variable
+                .bound(value)
+                .unwrap_or_else(|_| Bound::Text(value.clone()));
+            Some(Statement::set(name, bound))
+        })
+        .collect()
+}
+
+/// Plugins of ours that were not there, with the statement that unloads each.
+fn installed_since(engine: Engine, found: &Found, original: &OriginalState) -> Vec<(String, String)> {
+    let mut plugins: Vec<(String, String)> = audit::mechanisms(engine)
+        .filter_map(|m| Some((m.plugin()?.to_owned(), m.uninstall()?)))
+        .filter(|(plugin, _)| found.plugins.contains_key(plugin) && !original.plugins.contains(plugin))
+        .collect();
+    plugins.dedup();
+    plugins
+}
+
+/// What is still not as it was.
+async fn left<S: Server>(
+    engine: Engine,
+    login: &Login,
+    original: &OriginalState,
+    schemas: &[&str],
+    session: &mut S,
+) -> Result<Vec<Left>> {
+    let catalogue = session.catalogue(&BTreeSet::new()).await?;
+    let mut left: Vec<Left> = original
+        .parameters
+        .iter()
+        .filter_map(|(name, value)| {
+            let now = &catalogue.get(name)?.value;
+            (now != value).then(|| Left {
+                what: format!("{name} is `{now}`, it was `{value}`"),
+                statement: set_by_hand(&catalogue, name, value),
+            })
+        })
+        .collect();
+    let plugins = installed_since(engine, &session.found(login).await?, original);
+    left.extend(plugins.into_iter().map(|(plugin, statement)| Left {
+        what: format!("plugin {plugin} is still loaded"),
+        statement,
+    }));
+    let there = session.schemas().await?;
+    left.extend(
+        schemas
+            .iter()
+            .filter(|schema| {
+                there.iter().any(|s| s == *schema) && !original.schemas.iter().any(|s| s == *schema)
+            })
+            .map(|schema| Left {
+                what: format!("schema {schema} is still there"),
+                statement: format!("DROP DATABASE {schema}"),
+            }),
+    );
+    Ok(left)
+}
+
+/// The statement for a person: the value as a literal.
+fn set_by_hand(catalogue: &Catalogue, name: &str, value: &str) -> String {
+    let numeric = catalogue
+        .get(name)
+        .is_some_and(|v| matches!(v.kind, Kind::Integer | Kind::Real));
+    if numeric {
+        format!("SET GLOBAL {name} = {value}")
+    } else {
+        format!(
+            "SET GLOBAL {name} = '{}'",
+            value.replace('\\', "\\\\").replace('\'', "''")
+        )
+    }
+}
