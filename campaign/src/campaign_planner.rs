@@ -8,6 +8,7 @@ mod conditions;
 mod fit;
 mod ledger;
 mod measure;
+mod permissions;
 mod prepare;
 mod progress;
 mod requests;
