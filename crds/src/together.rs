@@ -18,6 +18,9 @@ pub struct Meeting {
     pub host: String,
     /// Port on which it waits.
     pub port: u16,
+    /// Client threads of the pod that has most of them; known in the order of a part only.
+    #[serde(skip)]
+    pub most_threads: i32,
 }
 
 /// What one of several pods tells besides its own figures.
@@ -138,7 +141,12 @@ impl RunOrder {
         let Some(meeting) = &self.meeting else {
             return self.clone();
         };
+        let most = (0..meeting.count).map(|index| threads_of(self.threads, index, meeting.count));
         Self {
+            meeting: Some(Meeting {
+                most_threads: most.max().unwrap_or(0),
+                ..meeting.clone()
+            }),
             threads: threads_of(self.threads, index, meeting.count),
             rate: self
                 .rate
@@ -171,6 +179,8 @@ mod tests {
         let rates: Vec<i64> = parts.iter().filter_map(|part| part.rate).collect();
         assert_eq!((threads, rates), (vec![2, 2, 3], vec![28, 29, 43]));
         assert_eq!((parts[0].seed, parts[1].seed), (5, 1_000_008));
+        let most = |part: &RunOrder| part.meeting.as_ref().map(|meeting| meeting.most_threads);
+        assert!(parts.iter().all(|part| most(part) == Some(3)));
         let alone = RunOrder::default();
         assert_eq!(alone.part(4), alone);
         assert!(divides(3, Some(3), 3) && !divides(2, None, 3) && !divides(64, Some(2), 3));

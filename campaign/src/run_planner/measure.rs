@@ -132,6 +132,7 @@ impl Planner<'_> {
             count,
             host: format!("{}-0.{}", run.name, meeting_service(&target.name)),
             port: MEETING_PORT,
+            ..Meeting::default()
         })
     }
 

@@ -19,6 +19,7 @@ pub(crate) const NAMESPACES: &[&str] = &[
     "bench",
     "e2e-measuring",
     "e2e-versions",
+    "e2e-load",
     "e2e-postgresql",
     "e2e-external",
     "e2e-studies",

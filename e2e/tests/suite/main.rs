@@ -12,6 +12,7 @@ mod conformance;
 mod deletion;
 mod external;
 mod kills;
+mod load;
 mod manifest;
 mod measuring;
 mod postgresql;

@@ -98,7 +98,12 @@ fn settings(workload: &Workload) -> Result<&Pgbench, LoadError> {
 }
 
 fn shape(order: &RunOrder, found: &Pgbench) -> Shape {
-    let clients = u32::try_from(order.threads).unwrap_or(1).max(1);
+    // Of several pods each allows for what the one with most needs: their windows lie over each other.
+    let most = order
+        .meeting
+        .as_ref()
+        .map_or(order.threads, |meeting| meeting.most_threads);
+    let clients = u32::try_from(most).unwrap_or(1).max(1);
     let opening_seconds = 1 + clients.div_ceil(CONNECTIONS_PER_SECOND);
     Shape {
         lead_seconds: opening_seconds + order.warmup_seconds,
@@ -277,6 +282,24 @@ mod tests {
             (shape.statements.as_slice(), shape.lead_seconds),
             ([1].as_slice(), 62)
         );
+    }
+
+    #[test]
+    fn parts_of_a_load_have_their_windows_at_the_same_time() {
+        let whole = RunOrder {
+            threads: 201,
+            meeting: Some(crds::together::Meeting {
+                count: 2,
+                ..crds::together::Meeting::default()
+            }),
+            ..order(Pgbench::default())
+        };
+        let shapes = [0, 1].map(|index| {
+            let part = whole.part(index);
+            shape(&part, part.workload.pgbench.as_ref().unwrap())
+        });
+        assert_eq!(shapes[0], shapes[1]);
+        assert_eq!(shapes[0].opening_seconds, 3);
     }
 
     #[test]

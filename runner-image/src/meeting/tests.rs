@@ -10,6 +10,7 @@ async fn first(count: i32) -> (First, Meeting) {
         count,
         host: "localhost".to_owned(),
         port: 0,
+        ..Meeting::default()
     };
     let first = First::open(&meeting, "run", 3).await.unwrap();
     meeting.port = first.port();

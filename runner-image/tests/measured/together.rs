@@ -40,6 +40,7 @@ fn together(order: RunOrder, count: i32) -> RunOrder {
             count,
             host: "127.0.0.1".to_owned(),
             port: free_port(),
+            ..Meeting::default()
         }),
         ..order
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crds::together::{LatencyHistogram, Part};
 use proptest::prelude::*;
 
-use super::super::RunnerPod;
+use super::super::{Action, JobView, RunnerPod, meeting_service, tests};
 use super::*;
 
 fn part(index: i32) -> RunReport {
@@ -219,6 +219,45 @@ fn what_one_does_not_know_is_not_known() {
     assert_eq!((result.queries, result.latency_p95_micros), (None, None));
     assert!(result.tps_milli.is_some());
     assert_eq!(report.series, None);
+}
+
+#[test]
+fn a_run_of_several_says_where_they_meet_and_counts_when_all_have_told() {
+    let mut view = tests::taken(true);
+    view.run.spec.load_generator.count = 2;
+    tests::target(&mut view).boot = Some(tests::boot(1, "p1/c1"));
+    view.established = Some(tests::proven("p1/c1"));
+    let Some(Action::CreateJob { order, .. }) = tests::settle(&mut view, 6) else {
+        panic!("proved, so the Job is next");
+    };
+    let meeting = order.meeting.as_ref().unwrap();
+    assert_eq!(
+        (meeting.count, meeting.host.clone()),
+        (2, format!("c-1-0.{}", meeting_service("t")))
+    );
+    assert!(meeting.host.split('.').all(|label| label.len() <= 63));
+    assert_eq!((order.part(0).threads, order.part(1).threads), (2, 2));
+    view.established = None;
+
+    let mut ended = view.clone();
+    ended.job = JobView::Ended(pods(&[part(0), part(1)]));
+    tests::settle(&mut ended, 60);
+    let status = &ended.run.status;
+    assert_eq!(tests::reason(&ended), "", "{:?}", status.validity);
+    assert_eq!(status.result.as_ref().unwrap().transactions, Some(3_000));
+
+    // One of them near its own limit makes all of it invalid.
+    let mut starved = part(1);
+    starved.observed.as_mut().unwrap().generator_cpu_millis = Some(8_001);
+    let mut ended = view.clone();
+    ended.job = JobView::Ended(pods(&[part(0), starved]));
+    tests::settle(&mut ended, 60);
+    assert_eq!(tests::reason(&ended), "GeneratorStarved");
+
+    view.job = JobView::Ended(pods(&[part(0)]));
+    tests::settle(&mut view, 60);
+    assert_eq!(tests::reason(&view), "GeneratorLost");
+    assert_eq!(view.run.status.result, None);
 }
 
 proptest! {
