@@ -55,7 +55,10 @@ pub fn by_cell<'a>(
     let ledger = Ledger::new(&summaries, iteration);
     let mut by_place: BTreeMap<i32, Vec<(&BenchmarkRun, &RunSummary)>> = BTreeMap::new();
     for (run, summary) in &runs {
-        by_place.entry(summary.sequence).or_default().push((*run, summary));
+        by_place
+            .entry(summary.sequence)
+            .or_default()
+            .push((*run, summary));
     }
 
     let mut cells: Vec<CellRuns<'a>> = Vec::new();
@@ -93,11 +96,7 @@ pub fn by_cell<'a>(
                     .ok()
                     .and_then(|attempt| log.failed.get(attempt))
                     .map(|failed| &failed.reasons);
-                let reasons = if invalid {
-                    Some(&summary.reasons)
-                } else {
-                    of_block
-                };
+                let reasons = if invalid { Some(&summary.reasons) } else { of_block };
                 cell.left_out.push(LeftOut {
                     invalid,
                     reason: reasons

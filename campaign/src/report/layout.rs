@@ -160,7 +160,10 @@ impl Figure {
 
     /// Whether more of it is better.
     fn more_is_better(self) -> bool {
-        matches!(self, Self::Metric(Metric::Tps | Metric::Qps | Metric::Transactions))
+        matches!(
+            self,
+            Self::Metric(Metric::Tps | Metric::Qps | Metric::Transactions)
+        )
     }
 
     /// The figure of a run in the heading's unit.

@@ -78,9 +78,9 @@ impl Choice {
             }
             "statements-a-day" => {
                 twice(self.statements_a_day.is_some())?;
-                let count = value.parse().map_err(|_| {
-                    format!("statements-a-day: {value:?} is not a whole number")
-                })?;
+                let count = value
+                    .parse()
+                    .map_err(|_| format!("statements-a-day: {value:?} is not a whole number"))?;
                 self.statements_a_day = Some(count);
             }
             _ => return Err(format!("{key:?} is not a word of a layout; they are {KEYS}")),
@@ -109,9 +109,7 @@ impl Choice {
         let rows = self.rows.clone().unwrap_or_else(|| {
             [Dimension::InstanceSize, Dimension::Threads]
                 .into_iter()
-                .filter(|axis| {
-                    !columns.contains(axis) && (*axis == Dimension::Threads || several(axis))
-                })
+                .filter(|axis| !columns.contains(axis) && (*axis == Dimension::Threads || several(axis)))
                 .collect()
         });
         if let Some(both) = rows.iter().find(|axis| columns.contains(axis)) {
@@ -121,10 +119,9 @@ impl Choice {
             return Err(format!("{twice} is named twice"));
         }
         let figures = self.figures.clone().unwrap_or_else(|| {
-            vec![Figure::Metric(comparison.map_or_else(
-                Default::default,
-                |comparison| comparison.primary,
-            ))]
+            vec![Figure::Metric(
+                comparison.map_or_else(Default::default, |comparison| comparison.primary),
+            )]
         });
         if figures.contains(&Figure::LogPerDay) && self.statements_a_day.is_none() {
             return Err("LogPerDay needs statements-a-day, such as 100000000".to_owned());

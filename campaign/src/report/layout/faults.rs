@@ -8,7 +8,7 @@ use crds::audit::AuditType;
 use crds::campaign::Metric;
 
 use super::sheet::Means;
-use super::{Dimension, Figure, Relative};
+use super::{Against, Dimension, Figure, Relative};
 use crate::budget::statements;
 use crate::inference::{Deltas, Direction, identical_tables};
 
@@ -17,7 +17,11 @@ const QUERIES_APART: f64 = 0.01;
 
 pub(super) fn notes(spec: &BenchmarkCampaignSpec, means: &Means<'_>) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Some(relative) = &means.layout.relative {
+    if let (Some(relative), Some(first)) = (&means.layout.relative, means.layout.figures.first()) {
+        notes.push(match relative.against {
+            Against::PercentOf => format!("% of base: {first} against {}.", relative.baseline),
+            Against::Difference => format!("diff %: {first} against {}.", relative.baseline),
+        });
         ranges(spec, means, relative, &mut notes);
         gains(spec, means, relative, &mut notes);
     }

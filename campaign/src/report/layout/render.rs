@@ -52,18 +52,21 @@ impl Sheet {
                 let levels = self.shown().map(|(_, column)| {
                     let again = column.level == last;
                     last = &column.level;
-                    if again { String::new() } else { column.level.clone() }
+                    if again {
+                        String::new()
+                    } else {
+                        column.level.clone()
+                    }
                 });
-                lines.push(
-                    self.labels
-                        .iter()
-                        .map(|_| String::new())
-                        .chain(levels)
-                        .collect(),
-                );
+                lines.push(self.labels.iter().map(|_| String::new()).chain(levels).collect());
             }
             lines.push(self.headings(|column| column.heading.clone()));
-            lines.extend(section.rows.iter().map(|(labels, entries)| self.line(labels, entries)));
+            lines.extend(
+                section
+                    .rows
+                    .iter()
+                    .map(|(labels, entries)| self.line(labels, entries)),
+            );
             text.push_str(&aligned(&lines, &self.left(section)));
         }
         for note in &self.notes {

@@ -180,11 +180,7 @@ impl Sheet {
         for cell in cells {
             let at = &cell.cell;
             keyed.insert(
-                (
-                    key(&others, at),
-                    key(&layout.rows, at),
-                    key(&layout.columns, at),
-                ),
+                (key(&others, at), key(&layout.rows, at), key(&layout.columns, at)),
                 cell,
             );
         }
@@ -209,10 +205,7 @@ impl Sheet {
             let entries = columns.iter().zip(&keys).map(|(column, key)| {
                 keyed
                     .get(&(section.clone(), row.clone(), (*key).clone()))
-                    .map_or_else(
-                        || word("-"),
-                        |cell| entry(&means, cell, column.kind, all_single),
-                    )
+                    .map_or_else(|| word("-"), |cell| entry(&means, cell, column.kind, all_single))
             });
             let line = (words(&layout.rows, row), entries.collect());
             match sections.last_mut() {
@@ -254,9 +247,10 @@ fn kinds(layout: &Layout, level: &[String]) -> Vec<(String, Kind)> {
             .any(|(axis, level)| *axis == relative.axis && *level == relative.baseline);
         if !is_base {
             let words = match relative.against {
-                Against::PercentOf => format!("{} % of {}", first.heading().0, relative.baseline),
-                Against::Difference => format!("{} diff % from {}", first.heading().0, relative.baseline),
+                Against::PercentOf => "% of base",
+                Against::Difference => "diff %",
             };
+            let words = format!("{} {words}", first.heading().0);
             kinds.push((words, Kind::Relative));
         }
     }
@@ -348,7 +342,10 @@ fn left_out(cell: &CellRuns<'_>) -> String {
     let words: Vec<String> = reasons
         .into_iter()
         .map(|((doubtful, reason), count)| {
-            format!("{count} {} {reason}", if doubtful { "doubtful" } else { "invalid" })
+            format!(
+                "{count} {} {reason}",
+                if doubtful { "doubtful" } else { "invalid" }
+            )
         })
         .collect();
     words.join(", ")
