@@ -9,6 +9,7 @@ mod counted;
 mod fit;
 mod ledger;
 mod measure;
+mod permissions;
 mod prepare;
 mod progress;
 mod requests;

@@ -1,8 +1,11 @@
-//! What is done about one managed database instance: a pure function of what the cluster and the server show.
+//! What is done about one database instance: a pure function of what the cluster and the server show.
 //! It asks nothing itself: where it needs the server's own word, it says so with [`Action::Identify`] and is called
 //! again with the answer.
 
 pub mod condition;
+mod external;
+#[cfg(test)]
+mod external_tests;
 pub mod holder;
 #[cfg(test)]
 mod laws;
@@ -18,9 +21,10 @@ use crds::target::{BenchmarkTargetStatus, Boot, BootFailure, Expect, IdleTargets
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+pub use external::{CaptureAnswer, RestoreAnswer, boot_identity as borrowed_boot_identity};
 use pod::AGENT_ENDED;
 pub use pod::{ContainerState, Exit, PodView, Problem, attention};
-pub use view::{Part, Parts, ServerAnswer, ServerFound, TargetView};
+pub use view::{Borrowed, Part, Parts, ServerAnswer, ServerFound, TargetView};
 
 /// How often a server that starts is asked whether it answers.
 pub const ASK_EVERY: Duration = Duration::from_millis(150);
@@ -59,9 +63,19 @@ pub enum Action {
     },
     /// Ask the server who it is.
     Identify {
-        /// Address of the pod.
+        /// Address of the pod, or host of a borrowed server.
         address: String,
     },
+    /// Keep a borrowed target from going away before what its server had is put back.
+    AddFinalizer,
+    /// Nothing is left to put back.
+    RemoveFinalizer,
+    /// Borrow the server and read what it has.
+    Capture,
+    /// Put back what the server had.
+    Restore,
+    /// Restart a borrowed server.
+    Restart,
 }
 
 /// What follows from a view.
@@ -114,6 +128,9 @@ struct Planner<'a> {
 impl Planner<'_> {
     fn decide(&mut self) -> Decision {
         let view = self.view;
+        if let (TargetType::External, Some(external)) = (view.spec.type_, &view.spec.external) {
+            return self.external(external);
+        }
         if view.terminating {
             self.status.observed_generation = view.status.observed_generation;
             return WAIT_FOR_CHANGE;
@@ -125,8 +142,8 @@ impl Planner<'_> {
             .filter(|_| view.spec.type_ == TargetType::Managed)
         else {
             self.stalled(
-                "Unsupported",
-                "this release measures managed databases only and does not borrow external ones: use type Managed",
+                "Incomplete",
+                "the target has neither a managed nor an external part: give the one that its type names",
             );
             return WAIT_FOR_CHANGE;
         };

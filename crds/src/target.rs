@@ -636,6 +636,8 @@ pub struct OriginalState {
     pub plugins: Vec<String>,
     /// Schemas that were there.
     pub schemas: Vec<String>,
+    /// Whether the schema that we made stays (`dataset.retain` of the runs).
+    pub retain: bool,
     /// When it was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub captured_at: Option<Time>,

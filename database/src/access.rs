@@ -210,20 +210,23 @@ pub trait DatabaseAccess: Send + Sync + 'static {
         order: &'a EstablishOrder,
     ) -> BoxFuture<'a, Result<Established>>;
 
-    /// What a borrowed server has of all that its owner permits to change; looks only.
+    /// Borrows a server for a target (by its UID), if no other has it, and reads what the server has of all that its owner
+    /// permits to change. Can be repeated as long as nothing was changed.
     fn capture<'a>(
         &'a self,
         login: &'a Login,
         permissions: &'a Permissions,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Captured>>;
 
-    /// Puts back what was captured, drops what we made (the workload's schema unless `retain`, the marker schema), reads
-    /// everything back and says what is still not as it was. Can be repeated. Nobody may hold the server.
+    /// Puts back what was captured for a target (by its UID), drops what we made (the workload's schema unless it is to be
+    /// retained, the marker schema), reads everything back and says what is still not as it was. Can be repeated. `None`:
+    /// nothing was captured, only borrowing is undone. Nobody may hold the server.
     fn restore<'a>(
         &'a self,
         login: &'a Login,
-        original: &'a OriginalState,
-        retain: bool,
+        original: Option<&'a OriginalState>,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Left>>>;
 
     /// Restarts a borrowed server by a statement; returns when the server has taken it, not when it is back.

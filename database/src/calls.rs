@@ -57,17 +57,18 @@ impl<E: Live> DatabaseAccess for E {
         &'a self,
         login: &'a Login,
         permissions: &'a Permissions,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Captured>> {
-        original::capture::<E::Session>(self.engine(), login, permissions).boxed()
+        original::capture::<E::Session>(self.engine(), login, permissions, owner).boxed()
     }
 
     fn restore<'a>(
         &'a self,
         login: &'a Login,
-        original: &'a OriginalState,
-        retain: bool,
+        original: Option<&'a OriginalState>,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Left>>> {
-        original::restore::<E::Session>(self.engine(), login, original, retain).boxed()
+        original::restore::<E::Session>(self.engine(), login, original, owner).boxed()
     }
 
     fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<()>> {

@@ -92,17 +92,18 @@ impl DatabaseAccess for Databases {
         &'a self,
         login: &'a Login,
         permissions: &'a Permissions,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Captured>> {
-        async move { support(login)?.capture(login, permissions).await }.boxed()
+        async move { support(login)?.capture(login, permissions, owner).await }.boxed()
     }
 
     fn restore<'a>(
         &'a self,
         login: &'a Login,
-        original: &'a OriginalState,
-        retain: bool,
+        original: Option<&'a OriginalState>,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Left>>> {
-        async move { support(login)?.restore(login, original, retain).await }.boxed()
+        async move { support(login)?.restore(login, original, owner).await }.boxed()
     }
 
     fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<()>> {

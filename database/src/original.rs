@@ -23,13 +23,21 @@ const DROP_LIMIT: Duration = Duration::from_mins(10);
 /// How long the session of an operator that was there before may need to end.
 const TAKE_OVER: Duration = Duration::from_secs(5);
 
-/// What was captured, and what stands in the way of borrowing the server.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Captured {
-    /// What will be put back.
-    pub state: OriginalState,
-    /// Mechanisms that record already and may not be switched: no arm without them could be measured.
-    pub not_permitted: Vec<AuditType>,
+/// What came of borrowing a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Captured {
+    /// It is the target's, and this is what it had.
+    Ours {
+        /// What will be put back.
+        state: Box<OriginalState>,
+        /// Mechanisms that are there already and may not be switched: no arm without them could be measured.
+        not_permitted: Vec<AuditType>,
+    },
+    /// Another target has it, perhaps of another cluster.
+    Taken {
+        /// UID of that target.
+        owner: String,
+    },
 }
 
 /// What could not be put back.
@@ -70,13 +78,21 @@ pub(crate) async fn capture<S: Server>(
     engine: Engine,
     login: &Login,
     permissions: &Permissions,
+    owner: &str,
 ) -> Result<Captured> {
     if !S::BORROWED {
         return Err(DatabaseError::Unsupported(format!(
             "this release cannot put back what a borrowed {engine:?} server had: use type Managed"
         )));
     }
-    in_session!(S, login, session => capture_in(engine, login, permissions, session).await)
+    in_session!(S, login, session => {
+        // Whoever reads the values must be the only one who changes them from then on.
+        match session.own_marker(owner).await {
+            Ok(whose) if whose == owner => capture_in(engine, login, permissions, session).await,
+            Ok(whose) => Ok(Captured::Taken { owner: whose }),
+            Err(error) => Err(error),
+        }
+    })
 }
 
 async fn capture_in<S: Server>(
@@ -110,17 +126,20 @@ async fn capture_in<S: Server>(
         })
         .collect();
     let active = found.plugins.iter().filter(|(_, status)| *status == "ACTIVE");
-    Ok(Captured {
+    let mut schemas = session.schemas().await?;
+    schemas.retain(|schema| schema != marker::SCHEMA);
+    Ok(Captured::Ours {
         not_permitted: audit::mechanisms(engine)
-            .filter(|m| m.recording(&found) && !permissions.audit.contains(&m.kind()))
+            .filter(|m| !permissions.audit.contains(&m.kind()))
+            .filter(|m| m.recording(&found) || m.plugin().is_some_and(|p| found.plugin_active(p)))
             .map(Mechanism::kind)
             .collect(),
-        state: OriginalState {
+        state: Box::new(OriginalState {
             parameters,
             plugins: active.map(|(name, _)| name.clone()).collect(),
-            schemas: session.schemas().await?,
+            schemas,
             ..OriginalState::default()
-        },
+        }),
     })
 }
 
@@ -128,10 +147,14 @@ async fn capture_in<S: Server>(
 pub(crate) async fn restore<S: Server>(
     engine: Engine,
     login: &Login,
-    original: &OriginalState,
-    retain: bool,
+    original: Option<&OriginalState>,
+    owner: &str,
 ) -> Result<Vec<Left>> {
     in_session!(S, login, session => {
+        if session.marker_owner().await?.is_some_and(|whose| whose != owner) {
+            // Another target's: nothing here is ours to put back any more.
+            return Ok(Vec::new());
+        }
         // Whoever was at it before has lost the target; what it had begun must not go on beside this.
         if !session.lock(exclusive::CHANGING, Duration::ZERO).await? {
             session.end_holder(exclusive::CHANGING).await?;
@@ -140,7 +163,11 @@ pub(crate) async fn restore<S: Server>(
             }
         }
         session.end_holder(exclusive::SCANNING).await?;
-        let left = restore_in(engine, login, original, retain, session).await;
+        let left = match original {
+            Some(original) => restore_in(engine, login, original, session).await,
+            // It was said to be ours, and nothing else was done.
+            None => session.drop_schema(marker::SCHEMA, DROP_LIMIT).await.map(|()| Vec::new()),
+        };
         session.release(exclusive::CHANGING).await;
         left
     })
@@ -150,9 +177,15 @@ async fn restore_in<S: Server>(
     engine: Engine,
     login: &Login,
     original: &OriginalState,
-    retain: bool,
     session: &mut S,
 ) -> Result<Vec<Left>> {
+    // Plugins that an arm without them unloaded, so that their variables are there.
+    let found = session.found(login).await?;
+    for mechanism in unloaded_since(engine, &found, original) {
+        for statement in mechanism.install(&found) {
+            session.apply("plugin", &statement).await?;
+        }
+    }
     let catalogue = session.catalogue(&BTreeSet::new()).await?;
     for statement in parameters(&catalogue, original) {
         // What the server does not take is found by the read-back below.
@@ -170,7 +203,7 @@ async fn restore_in<S: Server>(
         sleep(Duration::from_millis(200)).await;
     }
     let mut schemas = vec![marker::SCHEMA];
-    if !retain {
+    if !original.retain {
         schemas.insert(0, login.connection.schema.as_str());
     }
     let there = session.schemas().await?;
@@ -201,6 +234,16 @@ fn parameters(catalogue: &Catalogue, original: &OriginalState) -> Vec<Statement>
                 .bound(value)
                 .unwrap_or_else(|_| Bound::Text(value.clone()));
             Some(Statement::set(name, bound))
+        })
+        .collect()
+}
+
+/// Mechanisms whose plugin was there and is not any more.
+fn unloaded_since(engine: Engine, found: &Found, original: &OriginalState) -> Vec<&'static dyn Mechanism> {
+    audit::mechanisms(engine)
+        .filter(|m| {
+            m.plugin()
+                .is_some_and(|p| original.plugins.iter().any(|o| o == p) && !found.plugin_active(p))
         })
         .collect()
 }
@@ -240,6 +283,26 @@ async fn left<S: Server>(
         what: format!("plugin {plugin} is still loaded"),
         statement,
     }));
+    let found = session.found(login).await?;
+    left.extend(
+        unloaded_since(engine, &found, original)
+            .into_iter()
+            .map(|mechanism| Left {
+                what: format!(
+                    "plugin {} is not loaded any more",
+                    mechanism.plugin().unwrap_or_default()
+                ),
+                statement: mechanism
+                    .install(&found)
+                    .into_iter()
+                    .map(|statement| match statement {
+                        Statement::Sql(sql) => sql,
+                        Statement::Set { name, .. } => name,
+                    })
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            }),
+    );
     let there = session.schemas().await?;
     left.extend(
         schemas

@@ -63,6 +63,12 @@ pub(crate) trait Server: Sized + Send {
     /// Makes the marker schema where the boot could not (borrowed servers).
     fn ensure_marker(&mut self) -> impl Future<Output = Result<()>> + Send;
 
+    /// Makes the marker schema of a borrowed server and says in it whose it is, unless somebody has; whose it is then.
+    fn own_marker(&mut self, owner: &str) -> impl Future<Output = Result<String>> + Send;
+
+    /// Whose the marker schema of a borrowed server is; `None` where nobody said so.
+    fn marker_owner(&mut self) -> impl Future<Output = Result<Option<String>>> + Send;
+
     /// The fence row; `None` where there is no marker schema.
     fn read_fence(&mut self) -> impl Future<Output = Result<Option<Fence>>> + Send;
 

@@ -2,7 +2,7 @@
 //! kept nowhere.
 
 use crds::BenchmarkTarget;
-use crds::names::{AGENT_PORT, secret};
+use crds::names::{AGENT_PORT, LABEL_CREDENTIALS, secret};
 use crds::runner::Connection;
 use crds::target::TargetType;
 use database::{DatabaseError, Login, engine};
@@ -79,7 +79,25 @@ async fn read(context: &Context, target: &BenchmarkTarget, connection: Connectio
     let namespace = target.namespace().unwrap_or_default();
     let name = secret_name(target);
     let secrets = context.namespaced::<Secret>(&namespace);
-    let read = timed("reading the target's Secret", secrets.get(&name)).await?;
+    let found = timed("reading the target's Secret", secrets.get_opt(&name)).await?;
+    let Some(read) = found else {
+        return Err(Error::Database(DatabaseError::Refused {
+            host: connection.host.clone(),
+            port: connection.port,
+            message: format!("there is no Secret `{name}`: make it, with username and password"),
+        }));
+    };
+    let borrowed = target.spec.type_ == TargetType::External;
+    let labelled = read.labels().get(LABEL_CREDENTIALS).map(String::as_str) == Some("true");
+    if borrowed && !labelled {
+        return Err(Error::Database(DatabaseError::Refused {
+            host: connection.host.clone(),
+            port: connection.port,
+            message: format!(
+                "Secret `{name}` is not marked as credentials: label it {LABEL_CREDENTIALS}=true if this operator may use it"
+            ),
+        }));
+    }
     let data = read.data.unwrap_or_default();
     let text = |key: &str| {
         data.get(key)

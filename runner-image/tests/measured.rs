@@ -381,7 +381,8 @@ async fn the_program_reads_files_and_leaves_a_termination_message() {
         (code, report.outcome, report.message.as_str()),
         (0, RunOutcome::Completed, "")
     );
-    assert_eq!(report.series.unwrap().tps.len(), 3);
+    // The last second may be missing, as above.
+    assert!(matches!(report.series.unwrap().tps.len(), 2 | 3));
     let completeness = report.result.unwrap().audit_completeness_ppm.unwrap();
     assert!((990_000..=1_010_000).contains(&completeness), "{completeness}");
 

@@ -10,7 +10,7 @@ use crds::target::IdleTargets;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 
-use super::{Action, LOOK_AGAIN, Planner, Ready, SOON, targets};
+use super::{Action, LOOK_AGAIN, Planner, Ready, SOON, permissions, targets};
 use crate::target_planner::condition::{is_true, message};
 
 /// How far a target is.
@@ -178,6 +178,12 @@ impl Planner<'_> {
         target: &BenchmarkTarget,
     ) -> Stand {
         let campaign = self.view.campaign;
+        if let Some(external) = &target.spec.external {
+            let refused = permissions::refused(&ready.matrix, instance, external);
+            if !refused.is_empty() {
+                return Stand::Doomed(refused);
+            }
+        }
         let held = targets::holds(campaign, target);
         let checked = self.view.checks.get(name);
         if let Some(problems) = checked {

@@ -2,13 +2,13 @@
 //! starts, so that nothing starts that cannot end. A new engine or mechanism is one line here.
 
 use crds::audit::AuditType;
-use crds::target::{Engine, TargetType};
+use crds::target::Engine;
 use crds::workload::WorkloadType;
 
 /// Database engines.
 pub const ENGINES: &[Engine] = &[Engine::MariaDB, Engine::MySQL, Engine::PostgreSQL];
-/// Whose instances.
-pub const TARGET_TYPES: &[TargetType] = &[TargetType::Managed];
+/// Engines whose servers can be borrowed: what they had can be put back.
+pub const BORROWED: &[Engine] = &[Engine::MariaDB, Engine::MySQL];
 /// Audit mechanisms.
 pub const AUDITS: &[AuditType] = &[
     AuditType::None,

@@ -71,8 +71,8 @@ impl Planner<'_> {
         let Some(target) = &self.view.target else {
             return WAIT_FOR_CHANGE;
         };
-        if let (NodeLease::Ours, Some(node)) = (&self.view.node, &target.status.node) {
-            return act(Action::ReleaseNode { node: node.clone() });
+        if let (NodeLease::Ours, Some(node)) = (&self.view.node, target.place()) {
+            return act(Action::ReleaseNode { node });
         }
         let run = &self.view.run;
         let holds_for_itself = target.status.holder.as_ref().is_some_and(|h| h.uid == run.uid);

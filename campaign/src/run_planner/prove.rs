@@ -24,6 +24,10 @@ impl Planner<'_> {
         if !self.holds_target(target) {
             return self.invalid("TargetLost", "somebody else was given the BenchmarkTarget");
         }
+        if !target.may_be_changed() {
+            // The target's controller looks first at what the server has.
+            return WAIT_FOR_CHANGE;
+        }
         let boot = match self.boot(target) {
             Ok(boot) => boot,
             Err(decision) => return decision,

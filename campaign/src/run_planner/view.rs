@@ -4,7 +4,7 @@ use crds::environment::Environment;
 use crds::parameter::Parameters;
 use crds::run::{BenchmarkRunSpec, BenchmarkRunStatus, Evidence, Finding};
 use crds::runner::{AuditLogPosition, Connection};
-use crds::target::{BenchmarkTargetSpec, BenchmarkTargetStatus};
+use crds::target::{BenchmarkTargetSpec, BenchmarkTargetStatus, TargetType};
 use jiff::Timestamp;
 
 use crate::target_planner::holder::Claimant;
@@ -69,6 +69,25 @@ pub struct TargetSeen {
     pub status: BenchmarkTargetStatus,
     /// How the database is reached, if it runs.
     pub connection: Option<Connection>,
+}
+
+impl TargetSeen {
+    /// Where no two runs may be measured at once: the node of a managed server; a borrowed one itself, since where it runs
+    /// is not known. None as long as that is not known either.
+    pub fn place(&self) -> Option<String> {
+        match self.spec.type_ {
+            TargetType::Managed => self.status.node.clone(),
+            TargetType::External => {
+                let identity = self.status.server_identity.as_ref()?;
+                Some(format!("server {identity}"))
+            }
+        }
+    }
+
+    /// Whether it may be changed: what a borrowed server had is in the status first.
+    pub fn may_be_changed(&self) -> bool {
+        self.spec.type_ == TargetType::Managed || self.status.original_state.is_some()
+    }
 }
 
 /// Who has the lease of the database's node.

@@ -2,7 +2,7 @@
 
 use crds::names::condition::READY;
 use crds::run::Step;
-use crds::target::{RunReference, TargetType};
+use crds::target::RunReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Action, Decision, LOOK_AGAIN, NodeLease, Planner, TargetSeen, act};
@@ -45,21 +45,21 @@ impl Planner<'_> {
             view.last_run_ended,
         );
         if obstacle.is_some() || !free {
-            if let (NodeLease::Ours, Some(node)) = (&view.node, &target.status.node) {
-                return act(Action::ReleaseNode { node: node.clone() });
+            if let (NodeLease::Ours, Some(node)) = (&view.node, target.place()) {
+                return act(Action::ReleaseNode { node });
             }
             return match obstacle {
                 Some(obstacle) => self.wait_for(&obstacle),
                 None => self.wait_for(&holder_in_words(target)),
             };
         }
-        let Some(node) = &target.status.node else {
+        let Some(node) = target.place() else {
             return self.wait_for(&format!("BenchmarkTarget {name} to boot for the first time"));
         };
         match &view.node {
-            NodeLease::Unknown => act(Action::TakeNode { node: node.clone() }),
+            NodeLease::Unknown => act(Action::TakeNode { node }),
             NodeLease::Other(who) => {
-                let message = format!("node {node}, on which {who} is being measured");
+                let message = format!("{}, on which {who} is being measured", in_words(&node));
                 self.wait_for(&message)
             }
             NodeLease::Ours => {
@@ -70,6 +70,9 @@ impl Planner<'_> {
                 };
                 let boot = view.run.spec.restart_before.then(|| self.boot_wanted());
                 holder::take(&mut status, &view.run.claimant, run, boot);
+                if let Some(original) = &mut status.original_state {
+                    original.retain |= view.run.spec.dataset.retain;
+                }
                 act(Action::TakeTarget(Box::new(status)))
             }
         }
@@ -121,17 +124,21 @@ fn obstacle(target: &TargetSeen) -> Option<String> {
     if target.terminating {
         return Some(format!("BenchmarkTarget {name}, which is being deleted"));
     }
-    if target.spec.type_ == TargetType::External {
-        return Some(format!(
-            "BenchmarkTarget {name}: this release does not borrow external databases"
-        ));
-    }
     let conditions = &target.status.conditions;
     // A failed boot is no obstacle: the next one may have another configuration.
     let stalled = condition::is_true(conditions, crds::names::condition::STALLED)
         && condition::reason(conditions, crds::names::condition::STALLED) != Some("BootFailed");
     let message = condition::message(conditions, crds::names::condition::STALLED).unwrap_or_default();
     stalled.then(|| format!("BenchmarkTarget {name}, which needs attention: {message}"))
+}
+
+/// A place as [`TargetSeen::place`] names it.
+fn in_words(place: &str) -> String {
+    if place.starts_with("server ") {
+        place.to_owned()
+    } else {
+        format!("node {place}")
+    }
 }
 
 fn holder_in_words(target: &TargetSeen) -> String {

@@ -52,6 +52,12 @@ pub fn reason<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
         .map(|c| c.reason.as_str())
 }
 
+/// Since when a condition has its status, if it is there.
+pub fn since(conditions: &[Condition], type_: &str) -> Option<Timestamp> {
+    let found = conditions.iter().find(|c| c.type_ == type_)?;
+    Some(found.last_transition_time.0)
+}
+
 /// Message of a condition, if it is there.
 pub fn message<'a>(conditions: &'a [Condition], type_: &str) -> Option<&'a str> {
     conditions

@@ -86,6 +86,7 @@ proptest! {
                 let runs = matches!(pod.database, ContainerState::Running { .. });
                 prop_assert!(runs && pod.deleted_at.is_none());
             }
+            Some(other) => prop_assert!(false, "{other:?} is for borrowed servers"),
             None => {}
         }
     }

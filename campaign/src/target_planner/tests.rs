@@ -4,7 +4,7 @@ use crds::audit::AuditSetting;
 use crds::names::condition::{READY, RECONCILING, STALLED};
 use crds::parameter::Parameters;
 use crds::target::{
-    BenchmarkTargetSpec, BenchmarkTargetStatus, Engine, Expect, External, IdleTargets, Managed, RunReference,
+    BenchmarkTargetSpec, BenchmarkTargetStatus, Engine, Expect, IdleTargets, Managed, RunReference,
     TargetType,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -45,6 +45,7 @@ pub(super) fn view() -> TargetView {
         pod: None,
         server: ServerAnswer::NotAsked,
         holder_gone: false,
+        borrowed: Borrowed::default(),
     }
 }
 
@@ -446,10 +447,8 @@ fn a_holder_that_is_gone_is_let_go_of() {
 
 #[test]
 fn what_can_never_run_is_said() {
-    let mut external = view();
-    external.spec.type_ = TargetType::External;
-    external.spec.managed = None;
-    external.spec.external = Some(External::default());
+    let mut empty = view();
+    empty.spec.managed = None;
     let mut taken = view();
     taken.name_taken = Some("Service t belongs to somebody else".into());
     let mut broken = view();
@@ -458,7 +457,7 @@ fn what_can_never_run_is_said() {
         let plan = plan(view, at(0));
         assert_eq!((ready(&plan), &plan.action), (("False", reason), &None));
     };
-    expect(&external, "Unsupported");
+    expect(&empty, "Incomplete");
     expect(&taken, "WaitingForCleanup");
     expect(&broken, "ConfigurationRefused");
 }

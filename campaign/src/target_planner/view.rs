@@ -2,7 +2,7 @@
 
 use crds::target::{BenchmarkTargetSpec, BenchmarkTargetStatus, Capabilities, CleanShutdown};
 
-use super::PodView;
+use super::{CaptureAnswer, PodView, RestoreAnswer};
 
 /// Everything that a decision about a target needs.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +29,21 @@ pub struct TargetView {
     pub server: ServerAnswer,
     /// Whether the holder named in the status is known, by a live read, to be gone.
     pub holder_gone: bool,
+    /// What is known of a borrowed server beside its status.
+    pub borrowed: Borrowed,
+}
+
+/// What is known of a borrowed server, most of it of this reconcile only.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Borrowed {
+    /// Whether our finalizer is on the target.
+    pub finalized: bool,
+    /// What came of looking at what the server has.
+    pub captured: CaptureAnswer,
+    /// What came of putting it back.
+    pub restored: RestoreAnswer,
+    /// Whether the server was told to restart.
+    pub restart_sent: bool,
 }
 
 /// The objects around the pod.

@@ -64,6 +64,10 @@ mode must not read them everywhere.
 - apiGroups: [benchmark-campaign.dev]
   resources: [benchmarktargets, benchmarkruns]
   verbs: [get, list, watch, create, delete]
+# The finalizer of a borrowed target, until what its server had is put back.
+- apiGroups: [benchmark-campaign.dev]
+  resources: [benchmarktargets]
+  verbs: [update]
 # Their status, where progress, evidence, results and verdicts are written: by whole replacement, so by update alone.
 - apiGroups: [benchmark-campaign.dev]
   resources: [benchmarkcampaigns/status, benchmarktargets/status, benchmarkruns/status]

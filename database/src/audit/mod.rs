@@ -223,6 +223,11 @@ pub fn statements(engine: Engine, setting: &AuditSetting, found: &Found) -> Resu
             statements.extend(differing(&other.silenced(), found));
         }
         statements.extend(other.remove(found));
+        // A managed server is restarted without it; a borrowed one cannot be, so it is unloaded.
+        let loaded = other.plugin().is_some_and(|plugin| found.plugin_active(plugin));
+        if loaded && !found.managed && other.plugin() != wanted.plugin() {
+            statements.extend(other.uninstall().map(Statement::Sql));
+        }
     }
     statements.extend(wanted.install(found));
     statements.extend(differing(&wanted_variables(wanted, setting), found));

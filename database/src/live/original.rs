@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::audit::{AuditSetting, AuditState, AuditType};
 use crds::load::CacheState;
 use crds::parameter::Parameters;
-use crds::target::{Engine, Permissions};
+use crds::run::EvidenceLevel;
+use crds::target::{Engine, OriginalState, Permissions};
 use rstest::rstest;
 
 use super::{ROWS, TABLES, parameters, setting};
 use crate::access::EstablishOrder;
 use crate::testing::TestServer;
-use crate::{Claim, DatabaseAccess as _, Databases, Established, Login, marker};
+use crate::{Captured, Claim, DatabaseAccess as _, Databases, Established, Left, Login, marker};
 
 /// What a person can see of a server, but for what moves by itself.
 #[derive(Debug, PartialEq)]
@@ -52,6 +53,19 @@ fn permissions(audit: &[AuditType]) -> Permissions {
         restart: false,
         dataset_schema: Some("sbtest".to_owned()),
     }
+}
+
+const OWNER: &str = "target-uid";
+
+async fn capture(login: &Login, permissions: &Permissions) -> (OriginalState, Vec<AuditType>) {
+    match Databases.capture(login, permissions, OWNER).await.unwrap() {
+        Captured::Ours { state, not_permitted } => (*state, not_permitted),
+        taken @ Captured::Taken { .. } => panic!("{taken:?}"),
+    }
+}
+
+async fn restore(login: &Login, original: &OriginalState) -> Vec<Left> {
+    Databases.restore(login, Some(original), OWNER).await.unwrap()
 }
 
 fn order(epoch: i64, engine: Engine, audit: &AuditSetting) -> EstablishOrder {
@@ -107,24 +121,28 @@ async fn what_a_campaign_changed_is_put_back_from_any_point(
 ) {
     let (server, login) = borrowed(engine);
     let before = look(&server);
-    let captured = Databases.capture(&login, &permissions(&[type_])).await.unwrap();
-    assert_eq!(look(&server), before, "looking changes nothing");
-    assert_eq!(captured.not_permitted, []);
-    let original = captured.state;
+    // Borrowing is undone before anything was captured.
+    let allowed = permissions(&[type_]);
+    Databases.capture(&login, &allowed, OWNER).await.unwrap();
+    assert_eq!(Databases.restore(&login, None, OWNER).await.unwrap(), []);
+    assert_eq!(look(&server), before);
+    let (original, not_permitted) = capture(&login, &allowed).await;
+    assert_eq!(not_permitted, []);
+    assert_eq!(capture(&login, &allowed).await.0, original, "it can be repeated");
     assert_eq!(original.parameters["max_prepared_stmt_count"], "12345");
     assert!(
         !original.parameters.contains_key("max_connections"),
         "not permitted"
     );
 
-    // Nothing was done.
-    assert_eq!(Databases.restore(&login, &original, false).await.unwrap(), []);
+    // Nothing was done but borrowing.
+    assert_eq!(restore(&login, &original).await, []);
     assert_eq!(look(&server), before);
 
     // The data was made, nothing else.
     prepare(&server, &login, engine, 1).await;
     assert_ne!(look(&server), before);
-    assert_eq!(Databases.restore(&login, &original, false).await.unwrap(), []);
+    assert_eq!(restore(&login, &original).await, []);
     assert_eq!(look(&server), before);
 
     // A run was established, with a recording mechanism; then another arm.
@@ -133,10 +151,27 @@ async fn what_a_campaign_changed_is_put_back_from_any_point(
     let answer = Databases.establish(&login, &order(3, engine, &on)).await.unwrap();
     assert!(matches!(answer, Established::Ready(_)), "{answer:?}");
     assert_ne!(look(&server).variables, before.variables);
+    // The other arm, and back: without a restart a plugin is unloaded and loaded again.
+    let off = setting(AuditType::None, AuditState::On);
+    for (epoch, arm) in [(4, &off), (5, &on), (6, &off), (7, &on)] {
+        let answer = Databases
+            .establish(&login, &order(epoch, engine, arm))
+            .await
+            .unwrap();
+        let Established::Ready(proof) = answer else {
+            panic!("{epoch}: {answer:?}");
+        };
+        assert_eq!(proof.evidence.audit.recording, arm.type_ != AuditType::None);
+        assert_eq!(
+            proof.evidence.level,
+            EvidenceLevel::ReadBack,
+            "no log of a borrowed server is read"
+        );
+    }
     // Putting back stops in the middle and is done again.
-    let first = async { Databases.restore(&login, &original, false).await };
+    let first = restore(&login, &original);
     let _ = tokio::time::timeout(std::time::Duration::from_millis(15), first).await;
-    let left = Databases.restore(&login, &original, false).await.unwrap();
+    let left = restore(&login, &original).await;
     assert_eq!(left, []);
     assert_eq!(look(&server), before);
 }
@@ -144,35 +179,84 @@ async fn what_a_campaign_changed_is_put_back_from_any_point(
 #[tokio::test]
 async fn data_can_be_kept_and_what_was_there_before_is_never_dropped() {
     let (server, login) = borrowed(Engine::MariaDB);
-    let original = Databases.capture(&login, &permissions(&[])).await.unwrap().state;
+    let mut original = capture(&login, &permissions(&[])).await.0;
+    original.retain = true;
     prepare(&server, &login, Engine::MariaDB, 1).await;
-    assert_eq!(Databases.restore(&login, &original, true).await.unwrap(), []);
+    assert_eq!(restore(&login, &original).await, []);
     let schemas = look(&server).schemas;
     assert!(schemas.contains("sbtest") && !schemas.contains("benchmark_campaign"));
     // Now it is one that we did not make.
-    let original = Databases.capture(&login, &permissions(&[])).await.unwrap().state;
-    assert_eq!(Databases.restore(&login, &original, false).await.unwrap(), []);
+    let original = capture(&login, &permissions(&[])).await.0;
+    assert_eq!(restore(&login, &original).await, []);
     assert!(look(&server).schemas.contains("sbtest"));
+}
+
+/// The owner's own plugin, loaded and silent, is not there in an arm without one, and there again afterwards.
+#[tokio::test]
+async fn a_plugin_of_the_owners_is_loaded_again() {
+    let (server, login) = borrowed(Engine::MariaDB);
+    server.sql("INSTALL SONAME 'server_audit'; SET GLOBAL server_audit_events = 'CONNECT'");
+    let before = look(&server);
+    assert_eq!(
+        capture(&login, &permissions(&[])).await.1,
+        [AuditType::ServerAudit]
+    );
+    let (original, not_permitted) = capture(&login, &permissions(&[AuditType::ServerAudit])).await;
+    assert_eq!(not_permitted, []);
+    prepare(&server, &login, Engine::MariaDB, 1).await;
+    let none = order(2, Engine::MariaDB, &setting(AuditType::None, AuditState::On));
+    let answer = Databases.establish(&login, &none).await.unwrap();
+    assert!(matches!(answer, Established::Ready(_)), "{answer:?}");
+    assert!(!look(&server).plugins.contains("SERVER_AUDIT ACTIVE"));
+    assert_eq!(restore(&login, &original).await, []);
+    assert_eq!(look(&server), before);
 }
 
 #[tokio::test]
 async fn what_records_already_is_named_and_what_cannot_be_put_back_comes_with_its_statement() {
     let (server, login) = borrowed(Engine::MariaDB);
     server.sql("SET GLOBAL general_log = ON");
-    let captured = Databases.capture(&login, &permissions(&[])).await.unwrap();
-    assert_eq!(captured.not_permitted, [AuditType::GeneralLog]);
-    let allowed = permissions(&[AuditType::GeneralLog]);
-    let captured = Databases.capture(&login, &allowed).await.unwrap();
-    assert_eq!(captured.not_permitted, []);
+    assert_eq!(
+        capture(&login, &permissions(&[])).await.1,
+        [AuditType::GeneralLog]
+    );
+    let (mut original, not_permitted) = capture(&login, &permissions(&[AuditType::GeneralLog])).await;
+    assert_eq!(not_permitted, []);
     // A value that this server cannot have.
-    let mut original = captured.state;
     original
         .parameters
         .insert("innodb_io_capacity".to_owned(), "1".to_owned());
-    let left = Databases.restore(&login, &original, false).await.unwrap();
+    let left = restore(&login, &original).await;
     assert_eq!(left.len(), 1, "{left:?}");
     assert_eq!(left[0].statement, "SET GLOBAL innodb_io_capacity = 1");
     assert!(left[0].what.contains("it was `1`"), "{left:?}");
+}
+
+/// Two targets of one server, in two namespaces or two clusters.
+#[tokio::test]
+async fn a_server_is_borrowed_by_one_target_at_a_time() {
+    let (server, login) = borrowed(Engine::MariaDB);
+    let (first, second) = (permissions(&[]), permissions(&[]));
+    let answers = futures::future::join(
+        Databases.capture(&login, &first, "a"),
+        Databases.capture(&login, &second, "b"),
+    )
+    .await;
+    let ours = |answer: &crate::access::Result<Captured>| matches!(answer, Ok(Captured::Ours { .. }));
+    assert!(ours(&answers.0) ^ ours(&answers.1), "{answers:?}");
+    let (owner, other) = if ours(&answers.0) { ("a", "b") } else { ("b", "a") };
+    // Whoever does not have it puts nothing back.
+    assert_eq!(Databases.restore(&login, None, other).await.unwrap(), []);
+    let again = Databases.capture(&login, &first, other).await.unwrap();
+    assert_eq!(
+        again,
+        Captured::Taken {
+            owner: owner.to_owned()
+        }
+    );
+    assert_eq!(Databases.restore(&login, None, owner).await.unwrap(), []);
+    assert!(ours(&Databases.capture(&login, &first, other).await));
+    assert!(look(&server).schemas.contains("benchmark_campaign"));
 }
 
 #[tokio::test]

@@ -31,6 +31,10 @@ pub(crate) const NAMESPACES: &[&str] = &[
     "e2e-conformance",
 ];
 
+/// Selects the operator's pods.
+const OPERATOR: &str =
+    "app.kubernetes.io/name=benchmark-campaign-operator,app.kubernetes.io/component=operator";
+
 /// The cluster under test.
 pub(crate) struct Bench {
     cache: Cache,
@@ -192,19 +196,30 @@ impl Bench {
         let used = self.kubectl(&["get", all, "-A", "-o", "jsonpath={.items[*].metadata.namespace}"]);
         let used: BTreeSet<&str> = used.split_whitespace().collect();
         for namespace in used.into_iter().filter(|name| name.starts_with("e2e-")) {
-            self.kubectl(&[
-                "delete",
-                "bc,br,bt,jobs,pods",
-                "--all",
-                "-n",
-                namespace,
-                "--wait=true",
-                "--timeout=120s",
-            ]);
+            // A borrowed server must be there until what it had is put back.
+            for kinds in ["bc,br,bt", "jobs,pods"] {
+                let wait = "--timeout=120s";
+                self.kubectl(&["delete", kinds, "--all", "-n", namespace, "--wait=true", wait]);
+            }
             self.wait(namespace, "nothing left of an earlier test", 120, || {
                 self.list(namespace, "pods,pvc").is_empty().then_some(())
             });
         }
+    }
+
+    /// Kills the operator's process, which the cluster starts again.
+    pub(crate) fn kill_operator(&self) {
+        // Grace 0 is SIGKILL at once.
+        self.kubectl(&[
+            "delete",
+            "pod",
+            "-n",
+            OPERATOR_NAMESPACE,
+            "-l",
+            OPERATOR,
+            "--force",
+            "--grace-period=0",
+        ]);
     }
 
     /// Waits until a look gives something; fails with the story of the namespace otherwise.

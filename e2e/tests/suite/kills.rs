@@ -3,14 +3,10 @@
 
 use std::time::Duration;
 
-use e2e::install::OPERATOR_NAMESPACE;
-
 use crate::bench::{assert_each_place_measured_once, bench, by_place, valid};
 use crate::manifest;
 
 const NAMESPACE: &str = "e2e-kills";
-const OPERATOR: &str =
-    "app.kubernetes.io/name=benchmark-campaign-operator,app.kubernetes.io/component=operator";
 
 #[test]
 fn an_operator_killed_five_times_measures_every_place_once() {
@@ -27,17 +23,7 @@ fn an_operator_killed_five_times_measures_every_place_once() {
         );
         // Kills at different moments of a run: they are between 0 and 2.4 s after a run was created.
         std::thread::sleep(Duration::from_millis(600 * (kill as u64 - 1)));
-        // Grace 0 is SIGKILL at once.
-        bench.kubectl(&[
-            "delete",
-            "pod",
-            "-n",
-            OPERATOR_NAMESPACE,
-            "-l",
-            OPERATOR,
-            "--force",
-            "--grace-period=0",
-        ]);
+        bench.kill_operator();
     }
     let campaign = bench.completed(NAMESPACE, "killed", 420);
     let runs = bench.list(NAMESPACE, "benchmarkruns");

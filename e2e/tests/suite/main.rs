@@ -10,6 +10,7 @@ mod agreement;
 mod bench;
 mod conformance;
 mod deletion;
+mod external;
 mod kills;
 mod manifest;
 mod measuring;

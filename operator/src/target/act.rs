@@ -5,7 +5,7 @@ use std::fmt::Debug;
 
 use campaign::target_planner::{ASK_EVERY, Action, Part, ServerAnswer, ServerFound};
 use crds::BenchmarkTarget;
-use crds::target::Storage;
+use crds::target::{Storage, TargetType};
 use database::DatabaseError;
 use database::configuration::ConfigurationFile;
 use database::engine::{EngineSupport, Layout};
@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::observe::{Observed, pod_view};
-use super::{State, parts, pod};
+use super::{State, borrow, parts, pod};
 use crate::context::{Error, Result, timed};
 use crate::login;
 
@@ -39,6 +39,11 @@ pub(super) async fn act(state: &State, seen: &mut Observed, action: Action) -> R
             newer_than_request,
         } => delete_pod(state, seen, uid, newer_than_request).await,
         Action::Identify { address } => identify(state, seen, &address).await,
+        Action::AddFinalizer => borrow::finalizer(state, seen, true).await,
+        Action::RemoveFinalizer => borrow::finalizer(state, seen, false).await,
+        Action::Capture => borrow::capture(state, seen).await,
+        Action::Restore => borrow::restore(state, seen).await,
+        Action::Restart => borrow::restart(state, seen).await,
     }
 }
 
@@ -62,7 +67,7 @@ pub(super) async fn write_status(state: &State, seen: &mut Observed) -> Result<(
     Ok(())
 }
 
-fn namespace(target: &BenchmarkTarget) -> String {
+pub(super) fn namespace(target: &BenchmarkTarget) -> String {
     target.namespace().unwrap_or_default()
 }
 
@@ -282,7 +287,16 @@ async fn delete_pod(state: &State, seen: &mut Observed, uid: String, newer_than_
 /// Asks the server who it is, again and again while it starts: a boot is seen within [`ASK_EVERY`], and the login is
 /// read once.
 async fn identify(state: &State, seen: &mut Observed, address: &str) -> Result<()> {
-    let login = login::login_at(&state.context, &seen.target, address).await?;
+    let borrowed = seen.target.spec.type_ == TargetType::External;
+    let login = match login::login_at(&state.context, &seen.target, address).await {
+        Ok(login) => login,
+        // A person can mend it: the target says so.
+        Err(Error::Database(error)) if borrowed => {
+            seen.view.server = ServerAnswer::Refused(error.to_string());
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
     let pod_uid = seen.view.pod.as_ref().map(|pod| pod.uid.clone());
     let until = tokio::time::Instant::now() + ASK_FOR;
     seen.view.server = loop {
@@ -304,7 +318,10 @@ async fn identify(state: &State, seen: &mut Observed, address: &str) -> Result<(
                 tracing::debug!(target = %seen.target.name_any(), %error, "the server does not answer yet");
             }
         }
-        if tokio::time::Instant::now() >= until || !still_there(state, &seen.target, pod_uid.as_deref()) {
+        if borrowed
+            || tokio::time::Instant::now() >= until
+            || !still_there(state, &seen.target, pod_uid.as_deref())
+        {
             break ServerAnswer::Silent;
         }
         tokio::time::sleep(ASK_EVERY).await;

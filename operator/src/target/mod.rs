@@ -1,7 +1,9 @@
-//! The target controller: keeps a managed database's pod as its holder asks for it, and says what the server is.
+//! The target controller: keeps a managed database's pod as its holder asks for it, puts back what a borrowed server had,
+//! and says what the server is.
 //! It measures nothing and touches no server whose boot it has seen: while load is applied it is silent.
 
 mod act;
+mod borrow;
 mod memory;
 mod observe;
 pub mod parts;
@@ -151,7 +153,7 @@ async fn reconcile(target: Arc<BenchmarkTarget>, state: Arc<State>) -> Result<Re
     if !ready {
         return Ok(Requeue::requeue(Duration::from_millis(50)));
     }
-    if target.metadata.deletion_timestamp.is_some() {
+    if target.metadata.deletion_timestamp.is_some() && target.finalizers().is_empty() {
         state.memory.forget(&uid);
         return Ok(Requeue::await_change());
     }

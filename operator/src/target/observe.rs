@@ -2,9 +2,12 @@
 //! gone is gone.
 
 use campaign::target_planner::holder::{self, CAMPAIGN};
-use campaign::target_planner::{ContainerState, Exit, Parts, PodView, Problem, ServerAnswer, TargetView};
+use campaign::target_planner::{
+    Borrowed, ContainerState, Exit, Parts, PodView, Problem, ServerAnswer, TargetView,
+};
 use crds::names::{
     ANNOTATION_BOOT_SERIAL, ANNOTATION_CONFIGURATION_HASH, CONTAINER_AGENT, CONTAINER_DATABASE,
+    FINALIZER_RESTORE,
 };
 use crds::quantity;
 use crds::target::{Holder, Managed, TargetType};
@@ -88,6 +91,10 @@ pub(super) async fn observe(state: &State, watched: &BenchmarkTarget) -> Result<
         refused,
         server: ServerAnswer::NotAsked,
         holder_gone,
+        borrowed: Borrowed {
+            finalized: target.finalizers().iter().any(|name| name == FINALIZER_RESTORE),
+            ..Borrowed::default()
+        },
     };
     Ok(Observed {
         target: target.clone(),
@@ -98,10 +105,7 @@ pub(super) async fn observe(state: &State, watched: &BenchmarkTarget) -> Result<
 }
 
 fn refused(target: &BenchmarkTarget, unknown_engine: Option<&database::DatabaseError>) -> Option<String> {
-    if target.spec.type_ != TargetType::Managed {
-        return None;
-    }
-    if target.name_any().len() > LONGEST_NAME {
+    if target.spec.type_ == TargetType::Managed && target.name_any().len() > LONGEST_NAME {
         return Some(format!(
             "the name has {} characters; a managed target's may have {LONGEST_NAME}, because its Service is named after it",
             target.name_any().len()

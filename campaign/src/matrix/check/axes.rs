@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::BenchmarkCampaignSpec;
 use crds::campaign::{CellSelector, Database};
+use crds::load::CacheState;
 use crds::parameter::{ParameterValue, Parameters};
 use crds::quantity;
 use crds::target::{Engine, TargetType};
@@ -11,7 +12,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::super::Problem;
 use super::super::nearest::nearest;
-use super::super::supported::{ENGINES, TARGET_TYPES, one_of, reserved};
+use super::super::supported::{BORROWED, ENGINES, one_of, reserved};
 use super::unique;
 
 pub(super) fn databases(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
@@ -38,18 +39,9 @@ pub(super) fn databases(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem
                 "use one of these, or wait for a release that measures it",
             ));
         }
-        if TARGET_TYPES.contains(&database.type_) {
-            managed(&at, database, problems);
-        } else {
-            problems.push(Problem::new(
-                format!("{at}.type"),
-                format!("{:?}", database.type_),
-                format!("this release measures {} databases", one_of(TARGET_TYPES)),
-                "use type: Managed with the image of the same version",
-            ));
-        }
-        if database.type_ == TargetType::External {
-            external(&at, spec, database, problems);
+        match database.type_ {
+            TargetType::Managed => managed(&at, database, problems),
+            TargetType::External => external(&at, spec, database, problems),
         }
     }
 }
@@ -112,6 +104,22 @@ fn external(at: &str, spec: &BenchmarkCampaignSpec, database: &Database, problem
         ));
         return;
     };
+    if !BORROWED.contains(&database.engine) {
+        problems.push(Problem::new(
+            format!("{at}.type"),
+            format!("External with engine {:?}", database.engine),
+            format!("this release borrows {}", one_of(BORROWED)),
+            "use type: Managed with the image of the same version",
+        ));
+    }
+    if spec.cache.state == CacheState::Dumped {
+        problems.push(Problem::new(
+            "spec.cache.state",
+            "Dumped with a borrowed database",
+            "its configuration file is not ours: Cold or Prewarmed",
+            "use cache: {state: Prewarmed}",
+        ));
+    }
     for size in &spec.instance_sizes {
         if !external
             .targets

@@ -44,9 +44,20 @@ fn of_axes_and_load() -> Vec<Refusal> {
             "\"ten\"",
         ),
         (
-            vec![("/databases/-", external())],
+            vec![
+                ("/databases/-", external()),
+                ("/databases/1/engine", json!("PostgreSQL")),
+            ],
             "spec.databases[1].type",
-            "Managed",
+            "this release borrows MariaDB or MySQL",
+        ),
+        (
+            vec![
+                ("/databases/-", external()),
+                ("/cache", json!({"state": "Dumped"})),
+            ],
+            "spec.cache.state",
+            "configuration file is not ours",
         ),
         (
             vec![("/databases/-", external())],

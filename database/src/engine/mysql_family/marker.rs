@@ -43,6 +43,34 @@ pub(super) async fn ensure(session: &mut Session) -> Result<()> {
     Ok(())
 }
 
+/// The first to write its row is the owner; everybody reads the same.
+pub(super) async fn own(session: &mut Session, owner: &str) -> Result<String> {
+    let doing = "say whose the server is";
+    for statement in [
+        format!("CREATE DATABASE IF NOT EXISTS {SCHEMA}"),
+        format!(
+            "CREATE TABLE IF NOT EXISTS {SCHEMA}.owner (id TINYINT NOT NULL PRIMARY KEY, target_uid VARCHAR(64) CHARACTER \
+             SET ascii NOT NULL) ENGINE=InnoDB"
+        ),
+    ] {
+        session.query_drop(doing, &statement).await?;
+    }
+    let sql = format!("INSERT IGNORE INTO {SCHEMA}.owner (id, target_uid) VALUES (1, ?)");
+    session.run_with(doing, &sql, (owner,)).await?;
+    self::owner(session)
+        .await?
+        .ok_or_else(|| DatabaseError::Statement {
+            statement: doing.to_owned(),
+            message: format!("{SCHEMA}.owner has no row 1"),
+        })
+}
+
+pub(super) async fn owner(session: &mut Session) -> Result<Option<String>> {
+    let sql = format!("SELECT target_uid FROM {SCHEMA}.owner WHERE id = 1");
+    let rows = session.rows::<String>("read whose the server is", &sql).await;
+    Ok(absent_if_no_table(rows)?.into_iter().flatten().next())
+}
+
 pub(super) async fn read_fence(session: &mut Session) -> Result<Option<Fence>> {
     let sql = format!("SELECT server_identity, holder, epoch, started FROM {SCHEMA}.fence WHERE id = 1");
     let rows = session

@@ -71,6 +71,14 @@ impl Server for Session {
         marker::ensure(self).await
     }
 
+    async fn own_marker(&mut self, owner: &str) -> Result<String> {
+        marker::own(self, owner).await
+    }
+
+    async fn marker_owner(&mut self) -> Result<Option<String>> {
+        marker::owner(self).await
+    }
+
     async fn read_fence(&mut self) -> Result<Option<Fence>> {
         marker::read_fence(self).await
     }

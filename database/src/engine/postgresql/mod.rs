@@ -88,8 +88,12 @@ impl Live for PostgreSql {
     type Session = Session;
 }
 
+/// What ALTER SYSTEM wrote before us is not captured, and no statement restarts the server.
+fn not_borrowed() -> DatabaseError {
+    DatabaseError::Unsupported("this release borrows no PostgreSQL server: use type Managed".to_owned())
+}
+
 impl Server for Session {
-    // What ALTER SYSTEM wrote is not captured yet.
     const BORROWED: bool = false;
 
     async fn open(login: &Login) -> Result<Self> {
@@ -161,14 +165,20 @@ impl Server for Session {
         Session::databases(self).await
     }
 
+    async fn own_marker(&mut self, _owner: &str) -> Result<String> {
+        Err(not_borrowed())
+    }
+
+    async fn marker_owner(&mut self) -> Result<Option<String>> {
+        Err(not_borrowed())
+    }
+
     async fn drop_schema(&mut self, schema: &str, limit: Duration) -> Result<()> {
         Session::drop_database(self, limit, schema).await
     }
 
     async fn restart(&mut self) -> Result<()> {
-        Err(DatabaseError::Unsupported(
-            "PostgreSQL has no statement that restarts it".to_owned(),
-        ))
+        Err(not_borrowed())
     }
 
     async fn make_empty(&mut self, schema: &str, limit: Duration) -> Result<()> {

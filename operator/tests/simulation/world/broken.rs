@@ -67,17 +67,18 @@ impl DatabaseAccess for ProvesNothing {
         &'a self,
         login: &'a Login,
         permissions: &'a Permissions,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Captured, DatabaseError>> {
-        self.0.capture(login, permissions)
+        self.0.capture(login, permissions, owner)
     }
 
     fn restore<'a>(
         &'a self,
         login: &'a Login,
-        original: &'a OriginalState,
-        retain: bool,
+        original: Option<&'a OriginalState>,
+        owner: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Left>, DatabaseError>> {
-        self.0.restore(login, original, retain)
+        self.0.restore(login, original, owner)
     }
 
     fn restart<'a>(&'a self, login: &'a Login) -> BoxFuture<'a, Result<(), DatabaseError>> {

@@ -662,6 +662,7 @@ impl DatabaseAccess for Databases {
         &'a self,
         login: &'a Login,
         _permissions: &'a Permissions,
+        _owner: &'a str,
     ) -> BoxFuture<'a, Result<Captured, DatabaseError>> {
         async move {
             self.connect(login).await?;
@@ -669,14 +670,14 @@ impl DatabaseAccess for Databases {
             let inner = self.lock();
             let set = inner.servers.get(host).and_then(|server| server.in_force.clone());
             let parameters = set.map(|(parameters, _)| parameters).unwrap_or_default();
-            Ok(Captured {
-                state: OriginalState {
+            Ok(Captured::Ours {
+                state: Box::new(OriginalState {
                     parameters: parameters
                         .into_iter()
                         .map(|(name, value)| (name, value.to_string()))
                         .collect(),
                     ..OriginalState::default()
-                },
+                }),
                 not_permitted: Vec::new(),
             })
         }
@@ -686,15 +687,15 @@ impl DatabaseAccess for Databases {
     fn restore<'a>(
         &'a self,
         login: &'a Login,
-        original: &'a OriginalState,
-        _retain: bool,
+        original: Option<&'a OriginalState>,
+        _owner: &'a str,
     ) -> BoxFuture<'a, Result<Vec<Left>, DatabaseError>> {
         async move {
             self.connect(login).await?;
             let host = &login.connection.host;
             let parameters: Parameters = original
-                .parameters
-                .iter()
+                .into_iter()
+                .flat_map(|original| &original.parameters)
                 .map(|(name, value)| (name.clone(), value.as_str().into()))
                 .collect();
             let set = (!parameters.is_empty()).then(|| (parameters, AuditSetting::default()));
