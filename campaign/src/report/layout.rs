@@ -19,7 +19,7 @@ use kube::ResourceExt as _;
 
 pub use choice::Choice;
 pub use render::Format;
-pub use sheet::{Entry, Sheet};
+pub use sheet::{Column, Entry, Kind, Section, Sheet};
 
 use crate::campaign_planner::by_cell;
 

@@ -58,12 +58,12 @@ pub enum Kind {
 }
 
 /// Rows that share the levels of the other axes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section<T = Entry> {
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
     /// Those levels.
     pub levels: Vec<String>,
     /// Labels and entries.
-    pub rows: Vec<(Vec<String>, Vec<T>)>,
+    pub rows: Vec<(Vec<String>, Vec<Entry>)>,
 }
 
 /// What stands at one place.
