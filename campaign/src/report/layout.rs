@@ -4,6 +4,7 @@
 
 mod choice;
 mod faults;
+mod notes;
 mod render;
 mod sheet;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 mod counting;
 mod studies;
+mod study_4;
 mod words;
 
 use crds::run::{Cell, RunResult, Step, Validity, ValidityVerdict};
