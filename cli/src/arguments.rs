@@ -1,5 +1,8 @@
 //! The command line.
 
+// The words below are printed as help, where backticks are in the way.
+#![allow(clippy::doc_markdown)]
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};

@@ -179,11 +179,11 @@ impl Choice {
             }
             return Ok(of(axis, level));
         }
-        let axes: Vec<Dimension> = Dimension::ALL
+        let having: Vec<Dimension> = Dimension::ALL
             .into_iter()
             .filter(|axis| axis.levels(spec).contains(level))
             .collect();
-        match axes.as_slice() {
+        match having.as_slice() {
             [axis] => Ok(of(*axis, level)),
             [] => Err(format!("{level:?} is no level of any axis")),
             several => {
