@@ -50,9 +50,10 @@ fn at<'a>(sheet: &'a Sheet, heading: &str) -> &'a Entry {
     &sheet.sections[0].rows[0].1[place.unwrap()]
 }
 
-fn value(entry: &Entry) -> (f64, &str) {
+/// Hundredths and marks.
+fn value(entry: &Entry) -> (i64, &str) {
     match entry {
-        Entry::Number { value, marks, .. } => (*value, marks),
+        Entry::Number { value, marks, .. } => ((100.0 * value).round() as i64, marks),
         Entry::Word(word) => panic!("{word}"),
     }
 }
@@ -86,9 +87,9 @@ fn block_1() -> Vec<usize> {
 #[test]
 fn the_mean_of_what_counts_without_the_burn_in() {
     let sheet = sheet(&all());
-    assert_eq!(value(at(&sheet, "no-audit QPS")), (150.0, ""));
-    assert_eq!(value(at(&sheet, "audit-all QPS")), (75.0, ""));
-    assert_eq!(value(at(&sheet, "audit-all QPS diff %")).0, -50.0);
+    assert_eq!(value(at(&sheet, "no-audit QPS")), (15_000, ""));
+    assert_eq!(value(at(&sheet, "audit-all QPS")), (7_500, ""));
+    assert_eq!(value(at(&sheet, "audit-all QPS diff %")).0, -5_000);
     assert_eq!(*at(&sheet, "audit-all runs"), Entry::Word("2".into()));
 }
 
@@ -112,8 +113,8 @@ fn an_invalid_attempt_and_its_doubtful_neighbours_are_shown_and_not_averaged() {
         runs.push(again);
     }
     let sheet = sheet(&runs);
-    assert_eq!(value(at(&sheet, "no-audit QPS")), (150.0, "*"));
-    assert_eq!(value(at(&sheet, "audit-all QPS")), (75.0, "*"));
+    assert_eq!(value(at(&sheet, "no-audit QPS")), (15_000, "*"));
+    assert_eq!(value(at(&sheet, "audit-all QPS")), (7_500, "*"));
     let words: Vec<String> = ["no-audit left out", "audit-all left out"]
         .iter()
         .map(|heading| match at(&sheet, heading) {
@@ -200,7 +201,7 @@ proptest! {
         }
         invalid(&mut runs[block[which]], "PodChanged");
         let sheet = sheet(&runs);
-        prop_assert_eq!(value(at(&sheet, "no-audit QPS")).0, 150.0);
-        prop_assert_eq!(value(at(&sheet, "audit-all QPS")).0, 75.0);
+        prop_assert_eq!(value(at(&sheet, "no-audit QPS")).0, 15_000);
+        prop_assert_eq!(value(at(&sheet, "audit-all QPS")).0, 7_500);
     }
 }

@@ -27,10 +27,10 @@ pub(super) fn rows(csv: &'static str) -> Vec<Vec<&'static str>> {
 }
 
 /// Thousandths of a published figure, digit by digit.
-pub(super) fn thousandths(field: &str) -> Option<i64> {
+pub(super) fn thousandths(field: &str) -> i64 {
     let (whole, fraction) = field.split_once('.').unwrap_or((field, ""));
     let digits = format!("{whole}{fraction:0<3}");
-    Some(digits.parse().unwrap())
+    digits.parse().unwrap()
 }
 
 pub(super) fn find<'a>(rows: &'a [Vec<&'static str>], keys: &[(usize, &str)]) -> &'a [&'static str] {
@@ -65,7 +65,7 @@ pub(super) fn number(text: &str) -> f64 {
 const STUDY_0: &str = include_str!("../../../../../examples/studies/study-0-taurusdb-sql-audit.yaml");
 
 /// Its database is a cloud's: here one that can be planned, under the study's own names.
-fn study_0(more: Vec<(&'static str, Value)>) -> (BenchmarkCampaign, Vec<BenchmarkRun>) {
+fn study_0(further: Vec<(&'static str, Value)>) -> (BenchmarkCampaign, Vec<BenchmarkRun>) {
     let rows = rows(include_str!(
         "../../../../fixtures/studies/study0_taurusdb_sql_audit.csv"
     ));
@@ -77,15 +77,15 @@ fn study_0(more: Vec<(&'static str, Value)>) -> (BenchmarkCampaign, Vec<Benchmar
         ),
         ("/spec/auditSettings/1", json!({"name": "audit-on", "type": "GeneralLog", "log": {"limit": "999Gi"}})),
     ]);
-    changes.extend(more);
+    changes.extend(further);
     let campaign = campaign(STUDY_0, &changes);
     let runs = measured(&campaign, |cell| {
         let mode = cell.workload.replace('-', "_");
         let row = find(&rows, &[(0, &mode), (3, &cell.threads.to_string())]);
         let at = if cell.audit_setting == "audit-on" { 4 } else { 6 };
         RunResult {
-            tps_milli: thousandths(row[at]),
-            qps_milli: thousandths(row[at + 1]),
+            tps_milli: Some(thousandths(row[at])),
+            qps_milli: Some(thousandths(row[at + 1])),
             ..RunResult::default()
         }
     });
@@ -113,7 +113,7 @@ fn study_0_comes_back_and_ten_of_its_costs_are_gains() {
             ("audit-off TPS", row[6]),
             ("audit-off QPS", row[7]),
         ] {
-            assert_eq!(number(&line[heading]), number(published), "{heading}");
+            assert_eq!(thousandths(&line[heading]), thousandths(published), "{heading}");
         }
         let difference = number(&line["audit-on TPS diff %"]);
         assert!((difference - number(row[8])).abs() < 0.006, "{line:?}");
@@ -165,7 +165,7 @@ fn study_1() -> (BenchmarkCampaign, Vec<BenchmarkRun>) {
         );
         RunResult {
             transactions: Some(row[7].parse().unwrap()),
-            latency_p95_micros: thousandths(row[8]),
+            latency_p95_micros: Some(thousandths(row[8])),
             ..RunResult::default()
         }
     });
@@ -243,23 +243,25 @@ fn study_2_comes_back() {
             .position(|audit| *audit == cell.audit_setting)
             .unwrap();
         RunResult {
-            qps_milli: thousandths(find(&rows, &[(0, &cell.threads.to_string())])[place + 1]),
+            qps_milli: Some(thousandths(
+                find(&rows, &[(0, &cell.threads.to_string())])[place + 1],
+            )),
             ..RunResult::default()
         }
     });
     let table = values(&campaign, &runs, "rows=Threads columns=AuditSetting metrics=Qps");
-    let found: Vec<Vec<f64>> = table
+    let found: Vec<Vec<i64>> = table
         .iter()
         .map(|line| {
             columns
                 .iter()
-                .map(|audit| number(&line[&format!("{audit} QPS")]))
+                .map(|audit| thousandths(&line[&format!("{audit} QPS")]))
                 .collect()
         })
         .collect();
-    let published: Vec<Vec<f64>> = rows
+    let published: Vec<Vec<i64>> = rows
         .iter()
-        .map(|row| row[1..].iter().map(|field| number(field)).collect())
+        .map(|row| row[1..].iter().map(|field| thousandths(field)).collect())
         .collect();
     assert_eq!(found, published);
     insta::assert_snapshot!(text(&campaign, &runs));
@@ -294,9 +296,9 @@ fn study_3_comes_back_and_two_of_its_versions_are_one_table() {
             &cell.parameter_template,
         );
         RunResult {
-            qps_milli: thousandths(row[6]),
-            tps_milli: thousandths(row[7]),
-            latency_mean_micros: thousandths(row[8]),
+            qps_milli: Some(thousandths(row[6])),
+            tps_milli: Some(thousandths(row[7])),
+            latency_mean_micros: Some(thousandths(row[8])),
             ..RunResult::default()
         }
     });
