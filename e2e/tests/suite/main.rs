@@ -16,5 +16,6 @@ mod manifest;
 mod measuring;
 mod postgresql;
 mod refusal;
+mod studies;
 mod versions;
 mod wrong_manifests;
