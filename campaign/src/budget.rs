@@ -6,6 +6,7 @@ pub mod audit_log;
 pub mod dataset;
 pub(crate) mod engines;
 mod memory;
+pub mod pgbench;
 pub mod statements;
 #[cfg(test)]
 mod tests;
@@ -265,7 +266,7 @@ fn disk(
             .get(&(levels.workload, levels.size))
             .copied()
             .unwrap_or(0);
-        let data = dataset::bytes(matrix, levels, per_table);
+        let data = dataset::bytes(matrix.workload(levels), per_table);
         let engine = engines::of(matrix.database(levels).engine);
         let redo = engine.redo_bytes(|name| in_force(matrix, levels, name));
         let log = audit_log::beside_the_data(matrix, levels);

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crds::together::LatencyHistogram;
+
 /// Smallest and largest latency of sysbench's histogram, in milliseconds (`sb_histogram_init`, 1.0 and 1.1).
 const RANGE_MS: (f64, f64) = (0.001, 100_000.0);
 /// Number of buckets; their values form a geometric sequence over the range.
@@ -48,6 +50,14 @@ impl Histogram {
         for (&bucket, &count) in &other.counts {
             let total = self.counts.entry(bucket).or_default();
             *total = total.saturating_add(count);
+        }
+    }
+
+    /// The counts that a load generator told: by place in the same sequence of buckets.
+    pub fn told(counts: &LatencyHistogram) -> Self {
+        let known = |(place, _): &(u16, u64)| *place < BUCKETS;
+        Self {
+            counts: counts.counts().into_iter().filter(known).collect(),
         }
     }
 

@@ -40,6 +40,11 @@ pub fn run_name(campaign: &str, campaign_uid: &str, iteration: i64, sequence: i3
     child(campaign, &["run", campaign_uid, iteration, sequence, attempt])
 }
 
+/// Name of the Service at which the load generators of a target meet; a target's own may be as long as a Service's.
+pub fn meeting_name(target: &str) -> String {
+    child(target, &["meeting", target])
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;

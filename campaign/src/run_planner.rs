@@ -13,6 +13,7 @@ mod measure;
 mod prove;
 #[cfg(test)]
 mod tests;
+mod together;
 mod view;
 mod wait;
 
@@ -27,10 +28,10 @@ use jiff::Timestamp;
 use crate::target_planner::condition;
 
 pub use dataset::{dataset_hash, rebuild_when_grown};
-pub use measure::{job_deadline_seconds, load_seconds};
+pub use measure::{job_deadline_seconds, load_seconds, meeting_service};
 pub use view::{
-    Establishment, JobView, NodeLease, PREPARE_ATTEMPTS, Proven, RunObject, RunView, RunnerPod, RunnerState,
-    TargetSeen,
+    EndedPod, Establishment, JobView, NodeLease, PREPARE_ATTEMPTS, Proven, RunObject, RunView, RunnerPod,
+    RunnerState, TargetSeen,
 };
 
 /// How long a database may not answer, beyond the time for settling, before a run is given up.

@@ -12,7 +12,7 @@ use std::fmt;
 
 pub use block::{BlockFinding, BlockOutcome, BlockRun, block_outcome, judge_block};
 pub use evidence::{
-    AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, Report, Shutdown, Snapshot,
+    Arrivals, AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, Report, Shutdown, Snapshot,
 };
 pub use run::judge_run;
 
@@ -56,6 +56,8 @@ pub enum Symptom {
     StalledSeconds,
     /// Errors that the tool ignored or retried.
     ErrorsPerSecond,
+    /// Fewer transactions ended than the rate asked for: they queue up, and latency grows with the length of the window.
+    RateNotReached,
     /// The server counted audit records that it did not write.
     LostAuditRecords,
     /// The audit log holds less than 99 % or more than 101 % of the events expected.
@@ -96,6 +98,7 @@ impl Symptom {
         match self {
             Self::StalledSeconds => "StalledSeconds",
             Self::ErrorsPerSecond => "ErrorsPerSecond",
+            Self::RateNotReached => "RateNotReached",
             Self::LostAuditRecords => "LostAuditRecords",
             Self::AuditIncomplete => "AuditIncomplete",
             Self::SlowShutdown => "SlowShutdown",

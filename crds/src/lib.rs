@@ -25,6 +25,7 @@ pub mod runner;
 pub mod schedule;
 pub mod schema;
 pub mod target;
+pub mod together;
 pub mod workload;
 
 pub use campaign::{BenchmarkCampaign, BenchmarkCampaignSpec, BenchmarkCampaignStatus};

@@ -38,6 +38,10 @@ pub const CONTAINER_RUNNER: &str = "runner";
 
 /// Port of the agent in a managed database pod.
 pub const AGENT_PORT: u16 = 9180;
+/// Port on which the first of several load generators waits for the others.
+pub const MEETING_PORT: u16 = 9181;
+/// Label that the Job controller puts on the pods of an indexed Job.
+pub const LABEL_JOB_INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
 /// Keys of a managed target's generated Secret, and of a borrowed target's own.
 pub mod secret {

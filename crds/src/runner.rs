@@ -10,6 +10,7 @@ use crate::audit::AuditSetting;
 use crate::parameter::Parameters;
 use crate::run::{Finding, RunResult, Series};
 use crate::target::{Engine, Tls};
+use crate::together::{Meeting, Part};
 use crate::workload::Workload;
 
 /// Bytes that a termination message may have (a limit of the kubelet).
@@ -55,7 +56,7 @@ pub struct RunOrder {
     pub workload: Workload,
     /// Rows per table.
     pub rows_per_table: i64,
-    /// Client threads of this pod.
+    /// Client threads, of all pods together.
     pub threads: i32,
     /// Load before the window, seconds.
     pub warmup_seconds: u32,
@@ -63,7 +64,7 @@ pub struct RunOrder {
     pub duration_seconds: u32,
     /// Step of the series, seconds.
     pub report_interval_seconds: u32,
-    /// Arrival rate of this pod, transactions per second; closed loop if absent.
+    /// Arrival rate of all pods together, transactions per second; closed loop if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<i64>,
     /// Seed of the load generator.
@@ -78,6 +79,9 @@ pub struct RunOrder {
     /// Audit log file, as the agent names it, and its size when load began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub audit_log: Option<AuditLogPosition>,
+    /// Where several pods of this run meet; absent where one applies the load alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub meeting: Option<Meeting>,
 }
 
 /// A place in an audit log.
@@ -130,6 +134,9 @@ pub struct RunReport {
     /// What it saw of the surroundings, for the judgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<RunObservations>,
+    /// What one of several pods tells besides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub part: Option<Part>,
     /// The tool's version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_version: Option<String>,
@@ -161,6 +168,8 @@ pub enum RunOutcome {
     DatabaseFailed,
     /// It was told to stop.
     Interrupted,
+    /// Another pod of the same load did not come to the start, or was lost under load.
+    PartLost,
     /// Something else; the message says what.
     #[default]
     Failed,
@@ -185,6 +194,9 @@ pub struct RunObservations {
     /// Milliseconds for which it was throttled.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generator_throttled_millis: Option<i64>,
+    /// CPU seconds that the server process used, thousandths.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_cpu_millis: Option<i64>,
     /// CPU seconds used by others on the database's own CPUs, thousandths.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_cpu_millis: Option<i64>,

@@ -106,7 +106,7 @@ pub enum PreparedStatements {
 }
 
 /// Settings of pgbench.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new("has(self.scale) != has(self.sizeToMemoryRatio)").message("give exactly one of scale and sizeToMemoryRatio"),

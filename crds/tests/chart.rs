@@ -396,7 +396,7 @@ fn options_add_what_they_promise_and_nothing_before() {
         assert!(of_kind(&default, kind).is_empty(), "{kind}");
     }
     let all = objects(&["--values", &format!("{CHART}/ci/everything-values.yaml")]);
-    assert_eq!(of_kind(&all, "NetworkPolicy").len(), 2);
+    assert_eq!(of_kind(&all, "NetworkPolicy").len(), 3);
     assert_eq!(of_kind(&all, "ServiceMonitor").len(), 1);
     let service = named(&all, "Service", "campaigns-metrics");
     let deployment = named(&all, "Deployment", "campaigns");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crds::parameter::ParameterValue;
 use crds::target::Engine;
-use crds::workload::{Workload, WorkloadType};
+use crds::workload::{Pgbench, Workload, WorkloadType};
 
 use crate::access::Result;
 use crate::configuration::{canonical_name, hex_digest};
@@ -136,12 +136,13 @@ const SHAPING: &[&str] = &[
 /// Hash of everything that shapes a workload's data: engine, tool, who prepares it, tables, rows, shaping options.
 /// Workloads with the same hash share their data; 32 hexadecimal digits.
 pub fn dataset_hash(engine: Engine, workload: &Workload, rows_per_table: i64) -> String {
-    let mut parts: Vec<String> = vec![format!("{engine:?}"), format!("{rows_per_table}")];
+    let mut parts: Vec<String> = vec![format!("{engine:?}")];
     match (workload.type_, &workload.sysbench, &workload.pgbench) {
         (WorkloadType::Sysbench, Some(sysbench), _) => {
             let script = sysbench.prepare_script.as_deref().unwrap_or(&sysbench.script);
             let family = prepared_by(script);
             parts.extend([
+                rows_per_table.to_string(),
                 "sysbench".to_owned(),
                 family.to_owned(),
                 sysbench.tables.to_string(),
@@ -159,8 +160,12 @@ pub fn dataset_hash(engine: Engine, workload: &Workload, rows_per_table: i64) ->
             options.sort();
             parts.extend(options.iter().map(|(name, value)| format!("{name}={value}")));
         }
-        (WorkloadType::Pgbench, _, Some(_)) => parts.push("pgbench".to_owned()),
-        _ => parts.push("none".to_owned()),
+        // Every script of pgbench works on the same tables.
+        (WorkloadType::Pgbench, _, Some(pgbench)) => parts.extend([
+            pgbench_scale(pgbench, rows_per_table).to_string(),
+            "pgbench".to_owned(),
+        ]),
+        _ => parts.extend([rows_per_table.to_string(), "none".to_owned()]),
     }
     // A separator that no part can hold keeps ["ab", "c"] and ["a", "bc"] apart.
     hex_digest(parts.join("\u{0}").as_bytes(), 32)
@@ -184,13 +189,38 @@ fn prepared_by(script: &str) -> &str {
     }
 }
 
-/// Names of the tables that a workload uses, `sbtest1` to `sbtestN`; empty where the script alone knows.
+/// Rows of `pgbench_accounts` for each unit of pgbench's scale factor.
+pub const ACCOUNTS_PER_SCALE: i64 = 100_000;
+
+/// pgbench's tables, with their rows for each unit of the scale factor; the last one grows with every transaction that
+/// writes.
+pub const PGBENCH_TABLES: &[(&str, i64)] = &[
+    ("pgbench_branches", 1),
+    ("pgbench_tellers", 10),
+    ("pgbench_accounts", ACCOUNTS_PER_SCALE),
+    ("pgbench_history", 0),
+];
+
+/// The scale factor: as the workload gives it, else from the resolved rows of `pgbench_accounts`; at least 1.
+pub fn pgbench_scale(pgbench: &Pgbench, rows_per_table: i64) -> i64 {
+    pgbench
+        .scale
+        .map_or(rows_per_table / ACCOUNTS_PER_SCALE, i64::from)
+        .max(1)
+}
+
+/// Names of the tables that a workload uses (`sbtest1` to `sbtestN`, or pgbench's four); empty where the script alone
+/// knows.
 pub fn table_names(workload: &Workload) -> Vec<String> {
-    match &workload.sysbench {
-        Some(sysbench) if !is_custom(&sysbench.script) => {
+    match (workload.type_, &workload.sysbench) {
+        (WorkloadType::Sysbench, Some(sysbench)) if !is_custom(&sysbench.script) => {
             (1..=sysbench.tables).map(|n| format!("sbtest{n}")).collect()
         }
-        _ => Vec::new(),
+        (WorkloadType::Pgbench, _) => {
+            let names = PGBENCH_TABLES.iter();
+            names.map(|(name, _)| (*name).to_owned()).collect()
+        }
+        (WorkloadType::Sysbench, _) => Vec::new(),
     }
 }
 
@@ -275,6 +305,31 @@ mod tests {
             dataset_hash(Engine::MariaDB, &workload("oltp_read_only", &[]), 25_000),
             "c7f84cda9a5adef55b507ca85d319765"
         );
+    }
+
+    #[test]
+    fn pgbench_data_is_shaped_by_its_scale_alone() {
+        let of = |pgbench: Pgbench, rows| {
+            let workload = Workload {
+                type_: WorkloadType::Pgbench,
+                pgbench: Some(pgbench),
+                ..Workload::default()
+            };
+            assert_eq!(table_names(&workload).len(), PGBENCH_TABLES.len());
+            dataset_hash(Engine::PostgreSQL, &workload, rows)
+        };
+        let scale = |scale| Pgbench {
+            scale: Some(scale),
+            ..Pgbench::default()
+        };
+        let own = Pgbench {
+            script_config_map: Some("scripts".to_owned()),
+            ..scale(10)
+        };
+        assert_eq!(of(scale(10), 0), of(own, 1_000_000));
+        assert_eq!(of(scale(10), 0), of(Pgbench::default(), 1_000_000));
+        assert_ne!(of(scale(10), 0), of(scale(11), 0));
+        assert_eq!(pgbench_scale(&Pgbench::default(), 5), 1);
     }
 
     #[test]

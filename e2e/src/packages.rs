@@ -33,12 +33,14 @@ pub const NODE: &[Package] = &[
     package("libc6-dev", "the pause image"),
 ];
 
-const SERVER: &str = "mariadb-server";
+/// Packages with a server, and the service that Debian makes of each.
+const SERVERS: &[(&str, &str)] = &[("mariadb-server", "mariadb"), ("postgresql", "postgresql")];
 
 /// What the tests of `verify` need besides: a real server and a real load generator, started privately by the tests.
 pub const TESTS: &[Package] = &[
-    package(SERVER, "tests against a private real server"),
+    package("mariadb-server", "tests against a private real server"),
     package("sysbench", "tests of the runner"),
+    package("postgresql", "tests of the runner with pgbench"),
     package("mmdebstrap", "servers of other Debian releases for the tests"),
 ];
 
@@ -67,7 +69,6 @@ pub fn ensure(cache: &Cache, wanted: &[&Package]) -> Result<()> {
             .args(&missing);
         command::run("apt-get install", &mut apt, &log)
     };
-    let server = missing.contains(&SERVER);
     step("apt-get install", || {
         // A fresh machine has no package index or an old one: then the first try fails and an update helps.
         install().or_else(|_| {
@@ -75,13 +76,16 @@ pub fn ensure(cache: &Cache, wanted: &[&Package]) -> Result<()> {
             install()
         })
     })?;
-    if server && Path::new("/run/systemd/system").exists() {
-        // The tests start private servers; the package's own, which nobody asked for, must not stay running.
-        command::run(
-            "stopping Debian's mariadb service",
-            system("systemctl").args(["disable", "--now", "mariadb"]),
-            &log,
-        )?;
+    let with_services = Path::new("/run/systemd/system").exists();
+    for (package, service) in SERVERS {
+        if with_services && missing.contains(package) {
+            // The tests start private servers; the package's own, which nobody asked for, must not stay running.
+            command::run(
+                &format!("stopping Debian's {service} service"),
+                system("systemctl").args(["disable", "--now", service]),
+                &log,
+            )?;
+        }
     }
     Ok(())
 }

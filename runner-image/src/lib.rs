@@ -5,6 +5,7 @@
 pub mod agent;
 pub mod load;
 pub mod login;
+pub mod meeting;
 pub mod parse;
 pub mod prepare;
 pub mod process;

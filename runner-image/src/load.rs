@@ -1,6 +1,8 @@
 //! The load generators that can be run: how an order becomes a command line and files.
 //! Pure: nothing is started here. Reading their output is `parse`'s part.
 
+mod libpq;
+mod pgbench;
 mod sysbench;
 
 use std::path::{Path, PathBuf};
@@ -9,6 +11,8 @@ use crds::runner::{PrepareOrder, RunOrder};
 use crds::workload::WorkloadType;
 use database::Login;
 use thiserror::Error;
+
+use crate::parse::pgbench::window::Window;
 
 /// Tables by name, with their rows.
 pub type Tables = Vec<(String, i64)>;
@@ -26,10 +30,12 @@ pub struct LoadGenerator {
     pub prepare: fn(&PrepareOrder, &Site<'_>) -> Result<Invocation, LoadError>,
     /// Tables that `prepare` makes, with their rows; none where only the script knows.
     pub tables: fn(&PrepareOrder) -> Result<Tables, LoadError>,
+    /// What cuts the window out of the tool's log; nothing where its report is of the window alone.
+    pub window: fn(&RunOrder) -> Option<Window>,
 }
 
 /// Every load generator; a new one is a new module and one line here.
-pub const LOAD_GENERATORS: &[LoadGenerator] = &[sysbench::GENERATOR];
+pub const LOAD_GENERATORS: &[LoadGenerator] = &[sysbench::GENERATOR, pgbench::GENERATOR];
 
 /// The generator of a workload type.
 ///
@@ -52,6 +58,8 @@ pub struct Site<'a> {
     pub scratch: &'a Path,
     /// Where the workload's own scripts are mounted.
     pub scripts: &'a Path,
+    /// CPUs that the tool may use, at least 1.
+    pub cpus: usize,
 }
 
 /// A command to start.
@@ -67,6 +75,18 @@ pub struct Invocation {
     pub files: Vec<(PathBuf, Secret)>,
     /// Where it is started.
     pub working_directory: PathBuf,
+    /// Pipes that it makes and writes its log into.
+    pub log: Option<LogPipes>,
+}
+
+/// Named pipes of a tool's log: `PREFIX.PID`, then `PREFIX.PID.1` and so on. A pipe and not a file, so that a long run
+/// fills no disk and its writing disturbs nobody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogPipes {
+    /// Start of their names.
+    pub prefix: PathBuf,
+    /// How many there are.
+    pub count: usize,
 }
 
 /// The text of a file that nobody else may see.
@@ -101,6 +121,12 @@ pub enum LoadError {
         "{0} holds a line break, or both kinds of quotes and a space or comma: the load generator's file can't carry it, choose another"
     )]
     Unquotable(&'static str),
+    /// A password that a password file can't carry.
+    #[error("the password holds a line break: a password file can't carry it, choose another")]
+    LineBreak,
+    /// The ConfigMap with scripts is empty or can't be read.
+    #[error("workload.pgbench.scriptConfigMap: {0}")]
+    Scripts(String),
     /// A script name that leaves its folder.
     #[error("script {0:?} is not a plain file name")]
     Script(String),

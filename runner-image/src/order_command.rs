@@ -11,6 +11,7 @@ use crds::runner::{
 };
 use database::engine::SECRET_DIRECTORY;
 use runner::load::Site;
+use runner::procfs::Kernel;
 use runner::run::Told;
 use runner::stop::Stop;
 use runner::{login, prepare, report, run};
@@ -33,6 +34,9 @@ pub(crate) struct Arguments {
     /// Folder in memory for files that hold a secret while the tool runs
     #[arg(long, value_name = "FOLDER", default_value = "/tmp")]
     scratch: PathBuf,
+    /// Which of several pods this is
+    #[arg(long, env = "JOB_COMPLETION_INDEX")]
+    index: Option<i32>,
     /// File for the report, at most 4,096 bytes
     #[arg(long, value_name = "FILE", default_value = "/dev/termination-log")]
     termination_log: PathBuf,
@@ -40,14 +44,13 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     let order = read::<RunOrder>(&arguments.order);
-    let step = order.as_ref().map_or(1, |order| order.report_interval_seconds);
     let told = carried_out(
         arguments,
         order,
         |order| order.connection.clone(),
-        async |order, login, site, stop| run::run(order, login, site, stop).await,
+        async |order, login, site, stop| run::run(order, arguments.index, login, site, stop).await,
     );
-    tell(arguments, told, step)
+    tell(arguments, told)
 }
 
 pub(crate) fn prepare(arguments: &Arguments) -> ExitCode {
@@ -58,7 +61,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> ExitCode {
         |order| order.connection.clone(),
         async |order, login, site, stop| prepare::prepare(order, login, site, stop).await,
     );
-    tell(arguments, told, 1)
+    tell(arguments, told)
 }
 
 fn read<T: DeserializeOwned>(file: &Path) -> Result<T, String> {
@@ -79,6 +82,9 @@ fn carried_out<T>(
             login: &login,
             scratch: &arguments.scratch,
             scripts: &arguments.scripts,
+            cpus: Kernel::default()
+                .cpus_allowed("self")
+                .map_or(1, |cpus| cpus.len()),
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         runtime
@@ -92,8 +98,8 @@ fn carried_out<T>(
 }
 
 /// The termination message first: the kubelet reads it when the process has ended, a log may be cut.
-fn tell(arguments: &Arguments, told: Told, step_seconds: u32) -> ExitCode {
-    let message = report::termination_message(&told.report, &told.intervals, step_seconds);
+fn tell(arguments: &Arguments, told: Told) -> ExitCode {
+    let message = report::termination_message(&told.report, &told.intervals, told.step_seconds);
     let written = fs::write(&arguments.termination_log, &message);
     if let Err(error) = &written {
         let _ = writeln!(
@@ -105,6 +111,7 @@ fn tell(arguments: &Arguments, told: Told, step_seconds: u32) -> ExitCode {
     let Told {
         mut report,
         intervals,
+        step_seconds,
     } = told;
     report.series = report::series(&intervals, step_seconds, LOG_POINTS);
     match serde_json::to_string(&report) {

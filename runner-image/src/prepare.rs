@@ -18,7 +18,7 @@ pub async fn prepare(order: &PrepareOrder, login: &Login, site: &Site<'_>, stop:
     let mut told = match prepared(order, login, site, stop).await {
         Ok(report) | Err(report) => Told {
             report,
-            intervals: Vec::new(),
+            ..Told::default()
         },
     };
     told.report.run_uid.clone_from(&order.run_uid);
@@ -73,7 +73,7 @@ async fn prepared(
         arguments = invocation.arguments.join(" "),
         "prepare begins"
     );
-    let finished = process::run(&invocation, stop.requested())
+    let finished = process::run(&invocation, None, stop.requested())
         .await
         .map_err(|error| failed(&error))?;
     let result = (tool.parse)(&Capture {

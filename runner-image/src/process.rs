@@ -1,5 +1,7 @@
-//! Runs one tool process: its output in bounded memory, its CPU time, its end by signal.
+//! Runs one tool process: its output in bounded memory, its log as lines, its CPU time, its end by signal.
 //! SIGTERM to the runner is passed on; a process that does not end then is killed.
+
+mod log_pipes;
 
 use std::fs::OpenOptions;
 use std::future::Future;
@@ -7,14 +9,18 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::{Child, Command};
+use tokio::sync::watch;
 
 use crate::load::Invocation;
 use crate::procfs::Kernel;
+
+pub use log_pipes::Lines;
 
 /// Output kept of each stream: a day of interval lines has 12 MB. Of more, the start and the end are kept.
 const KEPT_BYTES: usize = 16 << 20;
@@ -43,11 +49,16 @@ pub struct Finished {
     pub interrupted: bool,
 }
 
-/// Starts a command and waits for its end; when `stop` ends first, the command is told to end.
+/// Starts a command and waits for its end; when `stop` ends first, the command is told to end. The lines of the log that
+/// it writes into pipes go to `lines`.
 ///
 /// # Errors
-/// If a file can't be written or the program not started.
-pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io::Result<Finished> {
+/// If a file can't be written, the program not started, or its log not read.
+pub async fn run(
+    invocation: &Invocation,
+    lines: Option<Arc<dyn Lines>>,
+    stop: impl Future<Output = ()>,
+) -> io::Result<Finished> {
     for (path, secret) in &invocation.files {
         let mut file = OpenOptions::new()
             .write(true)
@@ -59,8 +70,11 @@ pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io:
     }
     let kernel = Kernel::default();
     let children_before = kernel.process_stat("self").map(|stat| stat.children_cpu_millis);
-    let started_millis = now_millis();
+    let started_micros = now_micros();
     let start = Instant::now();
+    if let Some(lines) = &lines {
+        lines.begin(started_micros);
+    }
     let mut child = Command::new(invocation.program)
         .args(&invocation.arguments)
         .current_dir(&invocation.working_directory)
@@ -80,9 +94,24 @@ pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io:
         })?;
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let output = async { tokio::join!(kept(stdout), kept(stderr)) };
-    let (ended, (stdout, stderr)) = tokio::join!(until_ended(&mut child, stop), output);
+    let (tell_end, end) = watch::channel(false);
+    let process = child.id().unwrap_or_default();
+    let log = async {
+        match (&invocation.log, &lines) {
+            (Some(pipes), Some(lines)) => log_pipes::follow(pipes, process, lines, &end).await,
+            _ => Ok(()),
+        }
+    };
+    let to_the_end = async {
+        let ended = until_ended(&mut child, stop).await;
+        let at = (start.elapsed(), now_millis());
+        // Those who follow the log may have ended already.
+        let _ = tell_end.send(true);
+        (ended, at)
+    };
+    let ((ended, (elapsed, ended_millis)), (stdout, stderr), logged) = tokio::join!(to_the_end, output, log);
     let (status, interrupted) = ended?;
-    let (elapsed, ended_millis) = (start.elapsed(), now_millis());
+    logged?;
     for (path, _) in &invocation.files {
         // Best effort: the folder is in memory and ends with the pod.
         let _ = std::fs::remove_file(path);
@@ -92,7 +121,7 @@ pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io:
         exit_code: exit_code(status),
         stdout: crate::parse::text::decode(&stdout?),
         stderr: crate::parse::text::decode(&stderr?),
-        started_millis,
+        started_millis: started_micros / 1_000,
         ended_millis,
         elapsed,
         cpu_millis: children_after
@@ -104,8 +133,13 @@ pub async fn run(invocation: &Invocation, stop: impl Future<Output = ()>) -> io:
 
 /// The system clock, milliseconds since 1970.
 pub fn now_millis() -> i64 {
+    now_micros() / 1_000
+}
+
+/// The system clock, microseconds since 1970.
+fn now_micros() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 fn exit_code(status: ExitStatus) -> i32 {
@@ -159,20 +193,21 @@ mod tests {
     use crate::load::Secret;
     use std::path::PathBuf;
 
-    fn shell(script: &str) -> Invocation {
+    pub(super) fn shell(script: &str) -> Invocation {
         Invocation {
             program: "sh",
             arguments: vec!["-c".to_owned(), script.to_owned()],
-            files: Vec::new(),
             environment: Vec::new(),
+            files: Vec::new(),
             working_directory: PathBuf::from("/"),
+            log: None,
         }
     }
 
     #[tokio::test]
     async fn output_code_and_cpu_time_are_kept() {
         let script = "echo out; echo err >&2; i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done; exit 3";
-        let finished = run(&shell(script), std::future::pending()).await.unwrap();
+        let finished = run(&shell(script), None, std::future::pending()).await.unwrap();
         assert_eq!((finished.exit_code, finished.interrupted), (3, false));
         assert_eq!(
             (finished.stdout.as_str(), finished.stderr.as_str()),
@@ -184,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_signal_is_a_code_above_128() {
-        let finished = run(&shell("kill -SEGV $$"), std::future::pending())
+        let finished = run(&shell("kill -SEGV $$"), None, std::future::pending())
             .await
             .unwrap();
         assert_eq!(finished.exit_code, 139);
@@ -194,6 +229,7 @@ mod tests {
     async fn told_to_stop_the_process_ends() {
         let finished = run(
             &shell("echo begun; exec sleep 60"),
+            None,
             tokio::time::sleep(Duration::from_millis(200)),
         )
         .await
@@ -210,7 +246,7 @@ mod tests {
         let mut invocation = shell("stat -c %a login.conf; cat login.conf");
         invocation.working_directory = folder.path().to_owned();
         invocation.files = vec![(file.clone(), Secret("x=y".to_owned()))];
-        let finished = run(&invocation, std::future::pending()).await.unwrap();
+        let finished = run(&invocation, None, std::future::pending()).await.unwrap();
         assert_eq!(finished.stdout, "600\nx=y");
         assert!(!file.exists());
     }
@@ -222,6 +258,7 @@ mod tests {
                 program: "no-such-tool",
                 ..shell("")
             },
+            None,
             std::future::pending(),
         )
         .await

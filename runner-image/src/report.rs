@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crds::run::{RunResult, Series};
 use crds::runner::{AgentAudit, AgentUsage, RunObservations, RunReport, TERMINATION_MESSAGE_LIMIT};
+use crds::together::LatencyHistogram;
 
 use crate::parse::ToolResult;
 use crate::parse::result::Interval;
@@ -15,6 +16,10 @@ const MESSAGE_BYTES: usize = 500;
 const FEWEST_POINTS: usize = 8;
 /// Most points of a series (its type's limit).
 const MOST_POINTS: usize = 512;
+/// Points of the series of one of several pods.
+const PART_POINTS: usize = 60;
+/// What the histogram of one of several pods may take where not all fits: the figures take a third of the rest.
+const HISTOGRAM_BYTES: usize = 1_800;
 
 /// The state of things at one moment; two of them enclose the load.
 #[derive(Debug, Clone, Default)]
@@ -126,6 +131,7 @@ pub fn figures(
         generator_cpu_millis: setting.generator_cpu_millis,
         generator_cpu_available_millis: generator_available,
         generator_throttled_millis: difference(before.throttled_millis, after.throttled_millis),
+        server_cpu_millis: server_cpu,
         foreign_cpu_millis: server_busy.zip(server_cpu).map(|(busy, own)| (busy - own).max(0)),
         database_cpu_available_millis: server_available,
         swapped_pages: used(|usage| usage.swapped_pages),
@@ -218,8 +224,13 @@ pub fn termination_message(
 ) -> String {
     let mut report = report.clone();
     report.message = cut(&report.message, MESSAGE_BYTES);
-    let mut points = intervals.len().min(MOST_POINTS);
-    while points >= FEWEST_POINTS.min(intervals.len()).max(1) {
+    // Series of several pods are added point by point: they are thinned alike, or left out.
+    let (most, fewest) = match &report.part {
+        Some(_) => (PART_POINTS, PART_POINTS),
+        None => (MOST_POINTS, FEWEST_POINTS),
+    };
+    let mut points = intervals.len().min(most);
+    while points >= fewest.min(intervals.len()).max(1) {
         report.series = series(intervals, report_interval_seconds, points);
         if let Some(text) = fitting(&report) {
             return text;
@@ -229,6 +240,18 @@ pub fn termination_message(
     report.series = None;
     if let Some(text) = fitting(&report) {
         return text;
+    }
+    if let Some(histogram) = report.part.as_mut().and_then(|part| part.histogram.as_mut()) {
+        let counts = histogram.counts();
+        for width in [2, 4, 8] {
+            *histogram = LatencyHistogram::of(&counts, width);
+            if serde_json::to_string(histogram).is_ok_and(|text| text.len() <= HISTOGRAM_BYTES) {
+                break;
+            }
+        }
+        if let Some(text) = fitting(&report) {
+            return text;
+        }
     }
     if let Some(observed) = &mut report.observed {
         for finding in &mut observed.changed_settings {

@@ -3,6 +3,9 @@
 //! Between the first look and the second nothing of ours touches the database. It judges no validity: it reports what it
 //! saw.
 
+mod apply;
+mod parts;
+
 use std::time::Duration;
 
 use crds::runner::{AuditLogPosition, Connection, RunObservations, RunOrder, RunOutcome, RunReport};
@@ -11,10 +14,11 @@ use database::{AfterRun, Agent, Claim, Counters, DatabaseError, Databases, Login
 use tokio::net::TcpStream;
 use tokio::time::Instant;
 
-use crate::load::{self, Site};
+use self::apply::{Applied, Load};
+use crate::load::Site;
+use crate::parse::ToolResult;
 use crate::parse::result::Interval;
-use crate::parse::{self, Capture, Command, ToolResult};
-use crate::process::{self, Finished};
+use crate::process::Finished;
 use crate::procfs::Kernel;
 use crate::report::{self, Sample, Setting};
 use crate::stop::Stop;
@@ -35,6 +39,8 @@ pub struct Told {
     pub report: RunReport,
     /// Intervals of the window.
     pub intervals: Vec<Interval>,
+    /// Length of each, seconds.
+    pub step_seconds: u32,
 }
 
 impl Told {
@@ -47,7 +53,7 @@ impl Told {
         };
         Self {
             report,
-            intervals: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -61,9 +67,13 @@ struct Before {
     round_trip_nanos: Option<i64>,
 }
 
-/// Runs an order to its end; failures are part of what is told.
-pub async fn run(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Told {
-    let mut told = match measured(order, login, site, stop).await {
+/// Runs an order to its end; failures are part of what is told. `index` says which of several pods this is.
+pub async fn run(order: &RunOrder, index: Option<i32>, login: &Login, site: &Site<'_>, stop: &Stop) -> Told {
+    let ended = match &order.meeting {
+        None => measured(order, login, site, stop).await,
+        Some(meeting) => parts::measured(order, (meeting, index), login, site, stop).await,
+    };
+    let mut told = match ended {
         Ok(told) | Err(told) => told,
     };
     told.report.run_uid.clone_from(&order.run_uid);
@@ -72,46 +82,25 @@ pub async fn run(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) 
 }
 
 async fn measured(order: &RunOrder, login: &Login, site: &Site<'_>, stop: &Stop) -> Result<Told, Told> {
-    let failed = |error: &dyn std::fmt::Display| Told::only(RunOutcome::Failed, error.to_string());
-    let generator = load::generator(order.workload.type_).map_err(|error| failed(&error))?;
-    let tool =
-        parse::tool(generator.tool).ok_or_else(|| failed(&format!("{} has no parser", generator.tool)))?;
-    let invocation = (generator.run)(order, site).map_err(|error| failed(&error))?;
-
+    let load = loaded(order, site)?;
     let before = tokio::select! {
         before = before(order, login) => before?,
         () = stop.requested() => return Err(Told::only(RunOutcome::Interrupted, "told to stop before the load began")),
     };
-    tracing::info!(
-        program = invocation.program,
-        arguments = invocation.arguments.join(" "),
-        "load begins"
-    );
-    let finished = process::run(&invocation, stop.requested())
-        .await
-        .map_err(|error| failed(&error))?;
-    tracing::info!(
-        exit_code = finished.exit_code,
-        seconds = finished.elapsed.as_secs(),
-        "load ended"
-    );
-
-    let result = (tool.parse)(&Capture {
-        stdout: &finished.stdout,
-        stderr: &finished.stderr,
-        exit_code: finished.exit_code,
-        command: Command::Run,
-    });
-    if finished.interrupted {
+    let applied = load.apply(stop).await?;
+    if applied.finished.interrupted {
         // The pod is being removed: what could be asked now would be of no use and may take longer than there is time.
         return Err(told(
-            &result,
-            &finished,
+            &applied,
             RunOutcome::Interrupted,
             "told to stop during the load".to_owned(),
         ));
     }
-    Ok(after(order, login, &before, &result, &finished).await)
+    Ok(after(order, login, &before, &applied).await)
+}
+
+fn loaded(order: &RunOrder, site: &Site<'_>) -> Result<Load, Told> {
+    apply::load(order, site).map_err(|message| Told::only(RunOutcome::Failed, message))
 }
 
 /// Is it the server that was proved, and is the run ours? Then the counters, the last things asked before the load.
@@ -191,13 +180,8 @@ async fn reached(login: &Login) -> Result<Counters, DatabaseError> {
 }
 
 /// Everything that is asked when the load has ended. The agent first: what we ask the server is written to its log too.
-async fn after(
-    order: &RunOrder,
-    login: &Login,
-    before: &Before,
-    result: &ToolResult,
-    finished: &Finished,
-) -> Told {
+async fn after(order: &RunOrder, login: &Login, before: &Before, applied: &Applied) -> Told {
+    let Applied { result, finished, .. } = applied;
     let sample = sample(before.agent.as_ref()).await;
     let audit = match (&before.agent, &before.log) {
         (Some(agent), Some(log)) => agent.audit(log.offset, &log.file, None).await.map(Some),
@@ -208,23 +192,17 @@ async fn after(
     let mut problems: Vec<String> = Vec::new();
     problems.extend(audit.as_ref().err().map(ToString::to_string));
     problems.extend(server.as_ref().err().map(ToString::to_string));
-    let kernel = Kernel::default();
     let setting = Setting {
-        cpus: kernel.cpus_allowed("self").unwrap_or_default(),
-        limit_milli: kernel.cpu_limit_milli(),
         round_trip_nanos: before.round_trip_nanos,
-        generator_cpu_millis: finished.cpu_millis,
         audit: audit.ok().flatten(),
         statement_classes: database::audit::expected_classes(order.connection.engine, &order.audit),
+        ..setting(finished)
     };
     let (figures, mut observed) = report::figures(result, &setting, &before.sample, &sample);
     observe(&mut observed, server.ok());
 
-    let (outcome, message) = if !result.acceptable {
-        problems.insert(0, report::refusal(result));
-        (RunOutcome::ToolFailed, problems.join("; "))
-    } else if let Some(short) = short_window(result, order) {
-        problems.insert(0, short);
+    let (outcome, message) = if let Err(incomplete) = completeness(result, order) {
+        problems.insert(0, incomplete);
         (RunOutcome::ToolFailed, problems.join("; "))
     } else if problems.is_empty() {
         (RunOutcome::Completed, String::new())
@@ -234,10 +212,29 @@ async fn after(
             format!("after the load: {}", problems.join("; ")),
         )
     };
-    let mut told = told(result, finished, outcome, message);
+    let mut told = told(applied, outcome, message);
     told.report.result = result.acceptable.then_some(figures);
     told.report.observed = Some(observed);
     told
+}
+
+/// What is known of a load generator's own process.
+fn setting(finished: &Finished) -> Setting {
+    let kernel = Kernel::default();
+    Setting {
+        cpus: kernel.cpus_allowed("self").unwrap_or_default(),
+        limit_milli: kernel.cpu_limit_milli(),
+        generator_cpu_millis: finished.cpu_millis,
+        ..Setting::default()
+    }
+}
+
+/// Whether the tool did what was asked; if not, why.
+fn completeness(result: &ToolResult, order: &RunOrder) -> Result<(), String> {
+    if !result.acceptable {
+        return Err(report::refusal(result));
+    }
+    short_window(result, order).map_or(Ok(()), Err)
 }
 
 /// A script may end its load early, and report it without a fault.
@@ -246,7 +243,7 @@ fn short_window(result: &ToolResult, order: &RunOrder) -> Option<String> {
     let found = result.figures.window_micros.unwrap_or(0);
     (found < wanted / 10 * 9).then(|| {
         let (found, wanted) = (found / 1_000, wanted / 1_000);
-        format!("the window lasted {found} ms of {wanted} ms: the script ended its load early")
+        format!("the window lasted {found} ms of {wanted} ms: the load ended early, or its connections opened late")
     })
 }
 
@@ -259,7 +256,8 @@ fn observe(observed: &mut RunObservations, server: Option<AfterRun>) {
     }
 }
 
-fn told(result: &ToolResult, finished: &Finished, outcome: RunOutcome, message: String) -> Told {
+fn told(applied: &Applied, outcome: RunOutcome, message: String) -> Told {
+    let Applied { result, finished, .. } = applied;
     if !result.acceptable {
         // For people who read the log; the report holds the reasons only.
         eprintln!("{}{}", tail(&finished.stdout), tail(&finished.stderr));
@@ -278,6 +276,7 @@ fn told(result: &ToolResult, finished: &Finished, outcome: RunOutcome, message: 
     Told {
         report,
         intervals: result.series.clone(),
+        step_seconds: applied.step_seconds,
     }
 }
 

@@ -38,6 +38,23 @@ impl Stop {
         Self(receiver)
     }
 
+    /// Stops when this one does, or when `end` ends.
+    #[must_use]
+    pub fn or(&self, end: impl Future<Output = ()> + Send + 'static) -> Self {
+        let own = self.clone();
+        Self::on(async move {
+            tokio::select! {
+                () = own.requested() => {}
+                () = end => {}
+            }
+        })
+    }
+
+    /// Whether we were told to stop.
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Ends when we are told to stop, or at once if we were.
     pub async fn requested(&self) {
         let mut receiver = self.0.clone();

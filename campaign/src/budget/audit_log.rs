@@ -6,7 +6,7 @@ use crds::audit::{AuditSetting, AuditState, AuditType, LogVolume};
 use crds::load::LoadType;
 use crds::quantity;
 
-use super::{Refused, Seen, at_threads, gibibytes, statements};
+use super::{Refused, Seen, at_threads, gibibytes, pgbench, statements};
 use crate::matrix::{Matrix, Problem, Row};
 
 /// Bytes of log for each statement: `server_audit` with every event, measured 151 to 160.5.
@@ -106,12 +106,13 @@ pub(super) fn check(
 fn rate(matrix: &Matrix<'_>, row: &Row, seen: &Seen) -> (f64, &'static str) {
     let load = &matrix.spec.run.load;
     if let (LoadType::Rate, Some(rate)) = (load.type_, load.rate) {
-        let queries = matrix
-            .workload(row.levels)
-            .sysbench
-            .as_ref()
-            .and_then(statements::queries_per_transaction)
-            .unwrap_or(20);
+        let workload = matrix.workload(row.levels);
+        let queries = match (&workload.sysbench, &workload.pgbench) {
+            (Some(settings), _) => statements::queries_per_transaction(settings),
+            (None, Some(settings)) => pgbench::queries_per_transaction(settings),
+            (None, None) => None,
+        };
+        let queries = queries.unwrap_or(20);
         return (rate as f64 * queries as f64, "the rate asked for");
     }
     if let Some(seen) = seen.statements_per_second {

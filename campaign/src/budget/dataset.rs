@@ -1,7 +1,9 @@
 //! How large the data is: bytes of a table by its rows, and rows by a share of the instance's memory.
 
 use crds::quantity;
+use crds::workload::Workload;
 
+use super::pgbench;
 use crate::matrix::{Levels, Matrix};
 
 /// Rows of a table and bytes per row, measured on InnoDB: space is taken in whole extents, so that small tables
@@ -33,15 +35,20 @@ pub fn table_bytes(rows: i64) -> i64 {
 /// Rows per table of a workload on an instance size: as given, or solved from the share of memory, since bytes per
 /// row depend on the rows.
 pub fn rows_per_table(matrix: &Matrix<'_>, levels: Levels) -> i64 {
-    let Some(settings) = &matrix.workload(levels).sysbench else {
-        return 0;
+    let workload = matrix.workload(levels);
+    let memory = quantity::whole(&matrix.size(levels).memory).unwrap_or(0) as f64;
+    let wanted = |ratio: Option<i32>| memory * f64::from(ratio.unwrap_or(0)) / 100.0;
+    let settings = match (&workload.sysbench, &workload.pgbench) {
+        (Some(settings), _) => settings,
+        (None, Some(settings)) => {
+            return pgbench::rows(settings, wanted(settings.size_to_memory_ratio) as i64);
+        }
+        (None, None) => return 0,
     };
     if let Some(rows) = settings.table_size {
         return rows;
     }
-    let memory = quantity::whole(&matrix.size(levels).memory).unwrap_or(0) as f64;
-    let share = f64::from(settings.size_to_memory_ratio.unwrap_or(0)) / 100.0;
-    let per_table = memory * share / f64::from(settings.tables.max(1));
+    let per_table = wanted(settings.size_to_memory_ratio) / f64::from(settings.tables.max(1));
     let (mut low, mut high) = (1_i64, 2_000_000_000_i64);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -54,12 +61,19 @@ pub fn rows_per_table(matrix: &Matrix<'_>, levels: Levels) -> i64 {
     low
 }
 
+/// Tables of a workload that have so many rows each; pgbench's others are small.
+pub fn tables(workload: &Workload) -> i64 {
+    match (&workload.sysbench, &workload.pgbench) {
+        (Some(settings), _) => i64::from(settings.tables),
+        (None, Some(_)) => 1,
+        (None, None) => 0,
+    }
+}
+
 /// Bytes of all tables of a workload.
-pub fn bytes(matrix: &Matrix<'_>, levels: Levels, rows_per_table: i64) -> i64 {
-    let tables = matrix
-        .workload(levels)
-        .sysbench
-        .as_ref()
-        .map_or(0, |settings| i64::from(settings.tables));
-    table_bytes(rows_per_table).saturating_mul(tables)
+pub fn bytes(workload: &Workload, rows_per_table: i64) -> i64 {
+    if workload.sysbench.is_none() && workload.pgbench.is_some() {
+        return pgbench::bytes(rows_per_table);
+    }
+    table_bytes(rows_per_table).saturating_mul(tables(workload))
 }

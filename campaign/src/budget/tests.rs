@@ -96,7 +96,7 @@ fn rows_follow_from_a_share_of_memory() {
     let levels = matrix.rows[0].levels;
     let rows = dataset::rows_per_table(&matrix, levels);
     assert!((42.0..43.5).contains(&(rows as f64 * 10.0 / 1e6)), "{rows}");
-    let bytes = dataset::bytes(&matrix, levels, rows) as f64;
+    let bytes = dataset::bytes(matrix.workload(levels), rows) as f64;
     assert!((bytes / (1.2 * 8_589_934_592.0) - 1.0).abs() < 0.001, "{bytes}");
 }
 

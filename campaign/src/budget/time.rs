@@ -7,7 +7,7 @@ use std::time::Duration;
 use crds::dataset::Rebuild;
 use crds::load::RestartWhen;
 
-use super::Refused;
+use super::{Refused, dataset};
 use crate::blocks::{Place, Plan};
 use crate::matrix::{Matrix, Problem};
 
@@ -101,11 +101,7 @@ fn prepares(matrix: &Matrix<'_>, plan: &Plan, rows: &BTreeMap<(usize, usize), i6
             Rebuild::Never | Rebuild::PerWorkload | Rebuild::WhenGrown => 0,
         };
         if seen.insert((levels.instance(), levels.workload, again)) {
-            let tables = matrix
-                .workload(levels)
-                .sysbench
-                .as_ref()
-                .map_or(0, |s| i64::from(s.tables));
+            let tables = dataset::tables(matrix.workload(levels));
             let per_table = rows.get(&(levels.workload, levels.size)).copied().unwrap_or(0);
             seconds += (tables * per_table) as f64 / ROWS_PER_SECOND;
         }

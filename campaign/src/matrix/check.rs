@@ -13,6 +13,7 @@ use crds::BenchmarkCampaignSpec;
 use crds::campaign::{CellSelector, Inference, Order};
 use crds::load::LoadType;
 use crds::target::Engine;
+use crds::together::divides;
 
 use super::Problem;
 use super::supported::{GENERATORS, THREAD_SEARCH};
@@ -160,15 +161,42 @@ fn whole_seconds(field: &str, duration: kube::core::Duration, least: u64, proble
     }
 }
 
-fn load(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
-    if spec.load_generator.count != GENERATORS {
+/// Each load generator needs a thread of its own at every thread count, and a transaction a second of a rate.
+fn generators(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
+    let count = spec.load_generator.count;
+    if !(1..=GENERATORS).contains(&count) {
         problems.push(Problem::new(
             "spec.loadGenerator.count",
-            spec.load_generator.count.to_string(),
-            format!("this release measures with {GENERATORS} load generator"),
-            "set it to 1, or remove it",
+            count.to_string(),
+            format!("from 1 to {GENERATORS} pods that apply load together"),
+            "correct the number, or remove it",
+        ));
+        return;
+    }
+    let sizes = spec
+        .instance_sizes
+        .iter()
+        .filter_map(|size| size.threads.as_ref());
+    let too_few = spec
+        .threads
+        .iter()
+        .chain(sizes)
+        .flatten()
+        .copied()
+        .filter(|threads| *threads >= 1)
+        .find(|threads| !divides(*threads, spec.run.load.rate, count));
+    if let Some(threads) = too_few {
+        problems.push(Problem::new(
+            "spec.loadGenerator.count",
+            format!("{count}, and {threads} threads are to be divided among them"),
+            "a thread for each, and a transaction a second of a rate",
+            "use fewer load generators, more threads or a higher rate",
         ));
     }
+}
+
+fn load(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem>) {
+    generators(spec, problems);
     let run = &spec.run;
     whole_seconds("spec.run.warmup", run.warmup, 0, problems);
     whole_seconds("spec.run.duration", run.duration, 1, problems);

@@ -8,7 +8,7 @@ use crds::load::RestartWhen;
 use crds::parameter::{ParameterValue, Parameters};
 
 use super::{Levels, Matrix, Problem, Row};
-use crate::budget::statements;
+use crate::budget::{pgbench, statements};
 
 /// Where a value comes from; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -150,7 +150,8 @@ fn durability(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mu
 /// Parameters that cannot matter to this load.
 fn inert(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mut impl FnMut(String)) {
     let workload = matrix.workload(levels);
-    let read_only = workload.sysbench.as_ref().is_some_and(statements::read_only);
+    let read_only = workload.sysbench.as_ref().is_some_and(statements::read_only)
+        || workload.pgbench.as_ref().is_some_and(pgbench::read_only);
     let binlog = in_force(matrix, levels, "log_bin").is_some_and(|value| !is_off(&value));
     for name in resolved.parameters.keys() {
         if name == "sync_binlog" && !binlog {

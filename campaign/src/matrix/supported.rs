@@ -22,9 +22,9 @@ pub const AUDITS: &[AuditType] = &[
     AuditType::PgAudit,
 ];
 /// Load generators.
-pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench];
-/// Pods that apply load together.
-pub const GENERATORS: i32 = 1;
+pub const WORKLOADS: &[WorkloadType] = &[WorkloadType::Sysbench, WorkloadType::Pgbench];
+/// Most pods that apply load together.
+pub const GENERATORS: i32 = 64;
 /// Whether thread counts can be searched for.
 pub const THREAD_SEARCH: bool = false;
 

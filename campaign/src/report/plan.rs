@@ -100,16 +100,14 @@ fn instances(matrix: &Matrix<'_>, budget: &Budget, text: &mut String) {
 fn workloads(matrix: &Matrix<'_>, budget: &Budget, text: &mut String) {
     for ((workload, size), rows) in &budget.rows {
         let workload = &matrix.spec.workloads[*workload];
-        let tables = workload
-            .sysbench
-            .as_ref()
-            .map_or(0, |settings| i64::from(settings.tables));
+        let tables = dataset::tables(workload);
         let _ = writeln!(
             text,
-            "data of {} on {}: {tables} tables of {rows} rows, about {}",
+            "data of {} on {}: {tables} table{} of {rows} rows, about {}",
             workload.name,
             matrix.spec.instance_sizes[*size].name,
-            gibibytes(dataset::table_bytes(*rows) * tables)
+            if tables == 1 { "" } else { "s" },
+            gibibytes(dataset::bytes(workload, *rows))
         );
     }
     if let Some(bytes) = budget.audit_log_bytes {

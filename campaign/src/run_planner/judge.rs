@@ -10,31 +10,36 @@ use super::finish::{Judged, finding};
 use super::{RunView, load_seconds};
 use crate::target_planner::{split_boot_identity, split_borrowed_boot_identity};
 use crate::validity::{
-    AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, InvalidReason, Report, Shutdown,
-    Snapshot, judge_run,
+    Arrivals, AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, InvalidReason, Report,
+    Shutdown, Snapshot, judge_run,
 };
 
 /// Class of audit events that stands for one statement each.
 const STATEMENTS: &str = "QUERY";
 
-/// Judges a run by its report.
-pub(super) fn judge(view: &RunView, report: &RunReport) -> Judged {
-    let outside = match report.outcome {
+/// The reason that an outcome is, where the runner never came to measure or was kept from it.
+pub(super) fn outside(outcome: RunOutcome) -> Option<&'static str> {
+    match outcome {
         RunOutcome::Completed | RunOutcome::ToolFailed => None,
         RunOutcome::AlreadyStarted => Some("AlreadyStarted"),
         RunOutcome::Fenced => Some("Fenced"),
         RunOutcome::BootChanged => Some("BootChanged"),
         RunOutcome::DatabaseFailed => Some("DatabaseUnreachable"),
         RunOutcome::Interrupted => Some("Interrupted"),
+        RunOutcome::PartLost => Some("GeneratorLost"),
         RunOutcome::Failed => Some("RunnerFailed"),
-    };
-    if let Some(reason) = outside {
+    }
+}
+
+/// Judges a run by its report, and by what each load generator saw of its own CPU.
+pub(super) fn judge(view: &RunView, report: &RunReport, generators: &[RunObservations]) -> Judged {
+    if let Some(reason) = outside(report.outcome) {
         return Judged {
             reasons: vec![finding(reason, &report.message)],
             symptoms: Vec::new(),
         };
     }
-    let mut judgement = judge_run(&evidence(view, report));
+    let mut judgement = judge_run(&evidence(view, report, generators));
     // Stable: the causes first, each group in the order of its checks.
     judgement.reasons.sort_by_key(|finding| !is_cause(finding.kind));
     let mut judged = Judged {
@@ -56,7 +61,7 @@ pub(super) fn judge(view: &RunView, report: &RunReport) -> Judged {
     judged
 }
 
-fn evidence(view: &RunView, report: &RunReport) -> Evidence {
+fn evidence(view: &RunView, report: &RunReport, generators: &[RunObservations]) -> Evidence {
     let spec = &view.run.spec;
     let status = &view.run.status;
     let proof = status.evidence.clone().unwrap_or_default();
@@ -106,9 +111,9 @@ fn evidence(view: &RunView, report: &RunReport) -> Evidence {
         before,
         after,
         report: completeness(report, &result),
-        generators: observed
-            .and_then(|seen| generator(seen, window_seconds))
-            .into_iter()
+        generators: generators
+            .iter()
+            .filter_map(|seen| generator(seen, window_seconds))
             .collect(),
         // What else the machine of a borrowed server does is not seen.
         disturbance: observed
@@ -122,6 +127,13 @@ fn evidence(view: &RunView, report: &RunReport) -> Evidence {
         errors_per_second: result
             .errors
             .map_or(0.0, |errors| errors as f64 / window_seconds.max(1.0)),
+        arrivals: spec.run.load.rate.map(|rate| Arrivals {
+            asked: (rate.max(0) as f64 * window_seconds).round() as u64,
+            ended: result
+                .transactions
+                .and_then(|n| u64::try_from(n).ok())
+                .unwrap_or(0),
+        }),
         lost_audit_records: observed
             .and_then(|o| o.audit_lost)
             .and_then(|n| u64::try_from(n).ok())

@@ -1,9 +1,15 @@
 //! While load is applied: nothing, until the container ends. Then the report is judged.
 
-use crds::runner::{AuditLogPosition, RunOrder, RunOutcome, RunReport};
+use std::collections::BTreeSet;
 
-use super::{Action, Decision, JobView, Planner, RunnerState, act};
-use crate::target_planner::condition::{self, tail};
+use crds::names::MEETING_PORT;
+use crds::runner::{AuditLogPosition, RunOrder, RunOutcome};
+use crds::together::Meeting;
+
+use super::together::{self, Whole};
+use super::{Action, Decision, EndedPod, JobView, Planner, RunnerState, act};
+use crate::naming;
+use crate::target_planner::condition;
 
 /// Seconds that a Job may need beyond its load: for a node, an image, thread starts and the evidence afterwards.
 const ALLOWANCE_SECONDS: i64 = 420;
@@ -19,6 +25,12 @@ pub fn load_seconds(run: &crds::load::RunSettings) -> (u32, u32) {
 pub fn job_deadline_seconds(run: &crds::load::RunSettings) -> i64 {
     let (warmup, duration) = load_seconds(run);
     i64::from(warmup) + i64::from(duration) + ALLOWANCE_SECONDS
+}
+
+/// Name of the headless Service under which the load generators of a target's runs find their first one. One for all
+/// runs: only the pods' own names differ.
+pub fn meeting_service(target: &str) -> String {
+    naming::meeting_name(target)
 }
 
 impl Planner<'_> {
@@ -41,19 +53,13 @@ impl Planner<'_> {
                 until_deadline
             }
             JobView::Lost(finding) => self.invalid(&finding.reason, &finding.message),
-            JobView::Ended {
-                pod,
-                exit_code,
-                message,
-                ..
-            } => {
-                if let Ok(report) = serde_json::from_str::<RunReport>(message) {
-                    return self.reported(&report, pod);
+            JobView::Ended(pods) => {
+                let spec = &self.view.run.spec;
+                let (_, window) = load_seconds(&spec.run);
+                match together::whole(pods, spec.load_generator.count, window) {
+                    Ok(whole) => self.reported(&whole, pods),
+                    Err(finding) => self.invalid(&finding.reason, &finding.message),
                 }
-                let said = tail(message, 300);
-                let message =
-                    format!("the runner ended with exit code {exit_code} and without a report: {said}");
-                self.invalid("NoCompleteReport", &message)
             }
         }
     }
@@ -113,11 +119,25 @@ impl Planner<'_> {
             parameters: spec.parameters.clone(),
             audit: spec.audit.clone(),
             audit_log,
+            meeting: self.meeting(),
         }
     }
 
+    /// Where several pods meet: at the first one, whose name in DNS is made of its Job's name and its Service's.
+    fn meeting(&self) -> Option<Meeting> {
+        let run = &self.view.run;
+        let count = run.spec.load_generator.count;
+        let target = self.view.target.as_ref().filter(|_| count > 1)?;
+        Some(Meeting {
+            count,
+            host: format!("{}-0.{}", run.name, meeting_service(&target.name)),
+            port: MEETING_PORT,
+        })
+    }
+
     /// The runner's last word: judged, written, never changed.
-    fn reported(&mut self, report: &RunReport, pod: &super::RunnerPod) -> Decision {
+    fn reported(&mut self, whole: &Whole, pods: &[EndedPod]) -> Decision {
+        let report = &whole.report;
         let run = &self.view.run;
         // A runner that could not read its orders knows of no run: its message says why.
         let knows_its_run = !report.run_uid.is_empty() || report.outcome == RunOutcome::Completed;
@@ -128,11 +148,16 @@ impl Planner<'_> {
             );
             return self.invalid("ReportMismatch", &message);
         }
-        let judgement = super::judge::judge(self.view, report);
+        let judgement = super::judge::judge(self.view, report, &whole.generators);
         if let Some(environment) = &mut self.status.environment {
             environment.client_version.clone_from(&report.client_version);
-            environment.runner_image_id.clone_from(&pod.image_id);
-            environment.generator_node.clone_from(&pod.node);
+            environment.runner_image_id = pods.first().and_then(|ended| ended.pod.image_id.clone());
+            let nodes: BTreeSet<&str> = pods
+                .iter()
+                .filter_map(|ended| ended.pod.node.as_deref())
+                .collect();
+            let nodes = nodes.into_iter().collect::<Vec<_>>().join(", ");
+            environment.generator_node = Some(nodes).filter(|nodes| !nodes.is_empty());
         }
         let mut timings = self.status.timings.take().unwrap_or_default();
         let millis = |from: Option<i64>, to: Option<i64>| Some(to? - from?).filter(|m| *m >= 0);

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crds::run::{Step, Timings};
-use crds::runner::{PrepareOrder, RunOutcome, RunReport};
+use crds::runner::{PrepareOrder, RunOutcome};
 use crds::target::{Boot, BootRequest};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
     ASK_AGAIN, Action, Decision, Establishment, JobView, PREPARE_ATTEMPTS, Planner, Proven, TargetSeen,
-    UNREACHABLE_FOR, WAIT_FOR_CHANGE, act, dataset_hash,
+    UNREACHABLE_FOR, WAIT_FOR_CHANGE, act, dataset_hash, together,
 };
 use crate::target_planner::condition::clip;
 
@@ -125,7 +125,7 @@ impl Planner<'_> {
         let taken = self.status.start_time.as_ref().map(|t| t.0);
         let booted = boot.started_at.as_ref().map(|t| t.0);
         let prepared = match &self.view.prepare {
-            JobView::Ended { finished_at, .. } => *finished_at,
+            JobView::Ended(pods) => pods.iter().filter_map(|pod| pod.finished_at).max(),
             _ => None,
         };
         [taken, booted, prepared]
@@ -238,14 +238,12 @@ impl Planner<'_> {
             JobView::Lost(finding) => {
                 self.prepare_failed(&format!("{}: {}", finding.reason, finding.message))
             }
-            JobView::Ended {
-                exit_code, message, ..
-            } => match serde_json::from_str::<RunReport>(message) {
-                Ok(report) if report.outcome == RunOutcome::Completed => self.prepared(target),
-                Ok(report) => self.prepare_failed(&format!("{:?}: {}", report.outcome, report.message)),
-                Err(_) => self.prepare_failed(&format!(
-                    "the runner ended with exit code {exit_code} and without a report"
-                )),
+            JobView::Ended(pods) => match together::whole(pods, 1, 0) {
+                Ok(told) if told.report.outcome == RunOutcome::Completed => self.prepared(target),
+                Ok(told) => {
+                    self.prepare_failed(&format!("{:?}: {}", told.report.outcome, told.report.message))
+                }
+                Err(finding) => self.prepare_failed(&finding.message),
             },
         }
     }

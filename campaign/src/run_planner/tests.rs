@@ -163,12 +163,12 @@ pub(super) fn report() -> RunReport {
 }
 
 pub(super) fn ended(message: String, exit_code: i32) -> JobView {
-    JobView::Ended {
-        pod: RunnerPod::default(),
+    JobView::Ended(vec![EndedPod {
         exit_code,
         message,
         finished_at: Some(at(60)),
-    }
+        ..EndedPod::default()
+    }])
 }
 
 /// A run that has taken its target; the server is not there yet where it restarts.

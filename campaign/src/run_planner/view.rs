@@ -110,22 +110,28 @@ pub enum JobView {
     Absent,
     /// It was made and nothing has ended.
     Active {
-        /// Its pod, once there is one.
+        /// Its pod, once there is one; of several, one that does not start.
         pod: Option<RunnerPod>,
     },
-    /// The runner's container has ended.
-    Ended {
-        /// Its pod.
-        pod: RunnerPod,
-        /// Exit code.
-        exit_code: i32,
-        /// Termination message: the report.
-        message: String,
-        /// When.
-        finished_at: Option<Timestamp>,
-    },
+    /// The runner's container has ended in every pod of which anything is known, by index; none is left running.
+    Ended(Vec<EndedPod>),
     /// It failed without a word from the runner.
     Lost(Finding),
+}
+
+/// A pod whose runner has ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EndedPod {
+    /// Index in the Job; 0 where there is one pod.
+    pub index: i32,
+    /// The pod.
+    pub pod: RunnerPod,
+    /// Exit code.
+    pub exit_code: i32,
+    /// Termination message: the report.
+    pub message: String,
+    /// When.
+    pub finished_at: Option<Timestamp>,
 }
 
 /// The pod of a Job.

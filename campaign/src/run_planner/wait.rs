@@ -3,6 +3,7 @@
 use crds::names::condition::READY;
 use crds::run::Step;
 use crds::target::RunReference;
+use crds::together;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{Action, Decision, LOOK_AGAIN, NodeLease, Planner, TargetSeen, act};
@@ -16,9 +17,13 @@ impl Planner<'_> {
     pub(super) fn waiting(&mut self) -> Decision {
         let view = self.view;
         let name = &view.run.spec.target_ref.name;
-        if view.run.spec.load_generator.count > 1 {
-            let message = "loadGenerator.count is over 1: this release applies load from one pod";
-            return self.invalid("Unsupported", message);
+        let spec = &view.run.spec;
+        let count = spec.load_generator.count;
+        if count > 1 && !together::divides(spec.threads, spec.run.load.rate, count) {
+            let message = format!(
+                "loadGenerator.count is {count}: each needs a thread of its own, and a transaction a second of a rate"
+            );
+            return self.invalid("Unsupported", &message);
         }
         if view.run.name.len() > LONGEST_NAME {
             let message = format!(

@@ -146,6 +146,15 @@ pub enum Shutdown {
     Unknown,
 }
 
+/// Transactions of a load at a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// Asked for in the window.
+    pub asked: u64,
+    /// Ended in the window.
+    pub ended: u64,
+}
+
 /// Audit events of one class in the measured window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditCount {
@@ -178,6 +187,8 @@ pub struct Evidence {
     pub stalled_seconds: u32,
     /// Errors per second that the tool ignored or retried.
     pub errors_per_second: f64,
+    /// Transactions asked for and ended; None in a closed loop.
+    pub arrivals: Option<Arrivals>,
     /// Audit records that the server counted as lost.
     pub lost_audit_records: u64,
     /// Audit events by class; empty without an audit log.

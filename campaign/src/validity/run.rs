@@ -14,6 +14,10 @@ const THROTTLED_SHARE: f64 = 0.001;
 const DISTURBED_SHARE: f64 = 0.05;
 /// Bounds of found over expected audit events.
 const COMPLETE_AUDIT: (f64, f64) = (0.99, 1.01);
+/// Share of the transactions asked for that may be missing at the end of the window.
+const MISSING_SHARE: f64 = 0.02;
+/// And standard deviations of their number: arrivals are random, so that few of them vary by more than that.
+const MISSING_DEVIATIONS: f64 = 4.0;
 /// Seconds above which a shutdown is slow.
 const SLOW_SHUTDOWN: f64 = 60.0;
 
@@ -221,6 +225,18 @@ fn symptoms(evidence: &Evidence) -> Vec<Finding<Symptom>> {
             Symptom::ErrorsPerSecond,
             format!("{:.2} errors a second", evidence.errors_per_second),
         );
+    }
+    if let Some(arrivals) = &evidence.arrivals {
+        let asked = arrivals.asked as f64;
+        let allowed = (asked * MISSING_SHARE).max(asked.sqrt() * MISSING_DEVIATIONS);
+        if asked - arrivals.ended as f64 > allowed {
+            let message = format!(
+                "{} transactions ended in the window and {} were asked for: the rest waits, and latency says how long the \
+                 window was",
+                arrivals.ended, arrivals.asked
+            );
+            seen(Symptom::RateNotReached, message);
+        }
     }
     if evidence.lost_audit_records > 0 {
         let message = format!("the server lost {} audit records", evidence.lost_audit_records);

@@ -61,6 +61,7 @@ fn quiet() -> Evidence {
         read_only: true,
         stalled_seconds: 0,
         errors_per_second: 0.0,
+        arrivals: None,
         lost_audit_records: 0,
         audit: vec![AuditCount {
             class: "QUERY".to_owned(),
@@ -221,6 +222,10 @@ fn symptoms_never_discard_a_run() {
     let mut evidence = quiet();
     evidence.stalled_seconds = 3;
     evidence.errors_per_second = 1.5;
+    evidence.arrivals = Some(Arrivals {
+        asked: 10_000,
+        ended: 9_000,
+    });
     evidence.lost_audit_records = 10;
     evidence.audit[0].found = 120_000;
     evidence.shutdown = Shutdown::Unclean;
@@ -239,12 +244,24 @@ fn symptoms_never_discard_a_run() {
             "AuditIncomplete",
             "ErrorsPerSecond",
             "LostAuditRecords",
+            "RateNotReached",
             "SettleTimedOut",
             "SlowShutdown",
             "StalledSeconds",
             "UncleanShutdown"
         ]
     );
+}
+
+#[test]
+fn a_rate_is_reached_but_for_chance() {
+    let reached = |asked: u64, ended: u64| {
+        let mut evidence = quiet();
+        evidence.arrivals = Some(Arrivals { asked, ended });
+        judge_run(&evidence).symptoms.is_empty()
+    };
+    assert!(reached(100_000, 98_000) && reached(100_000, 103_000) && reached(100, 60) && reached(0, 0));
+    assert!(!reached(100_000, 97_999) && !reached(100, 59));
 }
 
 #[test]

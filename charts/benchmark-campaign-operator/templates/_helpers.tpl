@@ -80,7 +80,8 @@ mode must not read them everywhere.
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, delete]
-# The volumes, the name and the configurations of a managed database: made once, removed with their target.
+# The volumes, the name and the configurations of a managed database, and the name under which several load generators
+# meet: made once, removed with their target.
 - apiGroups: [""]
   resources: [persistentvolumeclaims, services, configmaps]
   verbs: [get, create]

@@ -132,7 +132,7 @@ fn mariadb_of(cache: &Cache, version: &str, suite: &str) -> Result<Archive> {
     )
 }
 
-/// The runner with sysbench, from this checkout's code.
+/// The runner with sysbench and pgbench, from this checkout's code.
 pub fn runner(cache: &Cache, binary: &Path) -> Result<Archive> {
     build(
         cache,
@@ -140,7 +140,7 @@ pub fn runner(cache: &Cache, binary: &Path) -> Result<Archive> {
             name: "runner",
             tag: None,
             containerfile: repository().join("runner-image/Containerfile"),
-            base: Some((host_suite()?, &["sysbench"])),
+            base: Some((host_suite()?, &["sysbench", "pgbench"])),
             context: vec![binary.into()],
         },
     )

@@ -18,15 +18,46 @@ const LEFT_OUT: [&str; 4] = [
 /// Makes what the package's own installation script made for a server of its own unnecessary to carry.
 const EMPTIED: &str = r#"find "$1/var/lib/mysql" -mindepth 1 -delete 2>/dev/null || true"#;
 
+/// A program that is taken alone out of a package that is large for other reasons: named like a package.
+struct Extracted {
+    name: &'static str,
+    /// Package with the libraries that it needs.
+    needs: &'static str,
+    /// Puts it into the new root.
+    hook: &'static str,
+}
+
+const EXTRACTED: &[Extracted] = &[Extracted {
+    name: "pgbench",
+    needs: "libpq5",
+    // The server's package, whose number is the release's.
+    hook: r#"chroot "$1" sh -ec 'cd /tmp
+package=$(apt-cache depends postgresql | sed -n "s/.*Depends: \(postgresql-[0-9]*\)\$/\1/p")
+apt-get --quiet download "$package"
+dpkg-deb --extract "$package"_*.deb server
+install server/usr/lib/postgresql/*/bin/pgbench /usr/local/bin/pgbench
+rm -rf server "$package"_*.deb'"#,
+}];
+
 /// A mirror may be some days behind, which matters to releases that are not stable.
 const MIRROR: &str = "--aptopt=Acquire::Check-Valid-Until \"false\"";
 
 /// The tar file of a minimal Debian of this release with these packages.
 pub(super) fn filesystem(cache: &Cache, suite: &str, packages: &[&str]) -> Result<PathBuf> {
-    let include = packages.join(",");
+    let extracted = |name: &&str| EXTRACTED.iter().find(|program| program.name == *name);
+    let names: Vec<&str> = packages
+        .iter()
+        .map(|name| extracted(name).map_or(*name, |program| program.needs))
+        .collect();
+    let hooks: Vec<&str> = packages
+        .iter()
+        .filter_map(|name| extracted(name).map(|program| program.hook))
+        .collect();
+    let include = names.join(",");
     let excluded = LEFT_OUT.map(|path| format!("--dpkgopt=path-exclude={path}"));
     let mut parts = vec![suite, include.as_str(), EMPTIED];
     parts.extend(excluded.iter().map(String::as_str));
+    parts.extend(&hooks);
     let key = key(parts.into_iter().map(str::as_bytes));
     let log = cache.log("images")?;
     let folder = cache.build_once("roots", &format!("{suite}-{key}"), |to| {
@@ -38,6 +69,9 @@ pub(super) fn filesystem(cache: &Cache, suite: &str, packages: &[&str]) -> Resul
                     .args(["--quiet", "--variant=minbase", MIRROR])
                     .arg(format!("--include={include}"))
                     .args(&excluded);
+                for hook in hooks {
+                    command.arg(format!("--customize-hook={hook}"));
+                }
                 command
                     .arg(format!("--customize-hook={EMPTIED}"))
                     .arg(suite)

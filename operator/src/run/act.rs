@@ -17,7 +17,8 @@
 //! | 11 | run | creates the Job |
 //! | 12 | run | status: result |
 //!
-//! Later runs of the visit need 1, 2, 3 and 9 to 12. Making the data adds its own.
+//! Later runs of the visit need 1, 2, 3 and 9 to 12. Making the data adds its own, and so does, once for a target, the
+//! Service at which several load generators meet.
 
 use campaign::run_planner::{
     Action, Establishment, JobView, PREPARE_DEADLINE, Proven, dataset_hash, job_deadline_seconds,
@@ -28,6 +29,7 @@ use crds::target::BenchmarkTargetStatus;
 use crds::{BenchmarkRun, BenchmarkTarget};
 use database::{DatabaseError, EstablishOrder, Established};
 use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt as _;
 use kube::api::PostParams;
 use serde::Serialize;
@@ -225,6 +227,29 @@ fn failure(error: &DatabaseError) -> Establishment {
     }
 }
 
+/// Where several load generators meet: made before the first Job of a target that needs it.
+async fn meeting_place(state: &State, target: &BenchmarkTarget) -> Result<()> {
+    let uid = target.uid().unwrap_or_default();
+    if state.memory.has_meeting_place(&uid) {
+        return Ok(());
+    }
+    let wanted = job::meeting_service(target);
+    let api = state
+        .context
+        .namespaced::<Service>(&target.namespace().unwrap_or_default());
+    match timed("creating a Service", api.create(&PostParams::default(), &wanted)).await {
+        Ok(_) => {}
+        // Made for an earlier run: its name is made from the target's and nobody else's.
+        Err(Error::Kube {
+            source: kube::Error::Api(status),
+            ..
+        }) if status.code == 409 => {}
+        Err(error) => return Err(error),
+    }
+    state.memory.made_meeting_place(uid);
+    Ok(())
+}
+
 async fn create_job(
     state: &State,
     seen: &Observed,
@@ -241,7 +266,7 @@ async fn create_job(
         doing: "writing a runner's order",
         source: kube::Error::SerdeError(source),
     })?;
-    let wanted = job::build(&job::Order {
+    let wanted = job::Order {
         purpose,
         name,
         run: &seen.run,
@@ -250,9 +275,13 @@ async fn create_job(
         runner_image: &state.context.settings.runner_image,
         deadline_seconds,
         ttl_seconds: state.context.settings.job_ttl_seconds,
-    });
+    };
+    if wanted.pods() > 1 {
+        meeting_place(state, target).await?;
+    }
     let api = state.context.namespaced::<Job>(&namespace(&seen.run));
-    match timed("creating a Job", api.create(&PostParams::default(), &wanted)).await {
+    let job = job::build(&wanted);
+    match timed("creating a Job", api.create(&PostParams::default(), &job)).await {
         Ok(_) => {}
         // It was made before a crash, or by an answer that got lost. If the name is somebody else's, the run ends by
         // the Job's deadline; a name made from the plan is nobody else's.

@@ -5,8 +5,11 @@
 
 use std::collections::BTreeMap;
 
+use campaign::run_planner::meeting_service as meeting_name;
 use crds::campaign::default_generator_resources;
-use crds::names::{CONTAINER_RUNNER, LABEL_CAMPAIGN, LABEL_ROLE, LABEL_RUN, LABEL_TARGET, secret};
+use crds::names::{
+    CONTAINER_RUNNER, LABEL_CAMPAIGN, LABEL_ROLE, LABEL_RUN, LABEL_TARGET, MEETING_PORT, secret,
+};
 use crds::target::TargetType;
 use crds::{BenchmarkRun, BenchmarkTarget};
 use database::engine::SECRET_DIRECTORY;
@@ -15,13 +18,15 @@ use k8s_openapi::api::batch::v1::{
 };
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, DownwardAPIVolumeFile, DownwardAPIVolumeSource, EmptyDirVolumeSource,
-    KeyToPath, ObjectFieldSelector, PodSpec, PodTemplateSpec, SecretVolumeSource, Volume, VolumeMount,
+    KeyToPath, ObjectFieldSelector, PodSpec, PodTemplateSpec, SecretVolumeSource, Service, ServicePort,
+    ServiceSpec, Volume, VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Resource as _, ResourceExt as _};
 
 use crate::login;
+use crate::target::parts;
 use crate::target::pod::{container_security, pod_security, tolerations};
 
 /// Annotation of a runner's pod: its order, JSON. It holds no secret.
@@ -75,9 +80,44 @@ pub struct Order<'a> {
     pub ttl_seconds: i32,
 }
 
+impl Order<'_> {
+    /// Pods that the Job runs at once.
+    pub fn pods(&self) -> i32 {
+        match self.purpose {
+            Purpose::Run => self.run.spec.load_generator.count.max(1),
+            Purpose::Prepare => 1,
+        }
+    }
+}
+
+/// The headless Service that gives the first of several load generators a name: one for all runs of a target, gone with
+/// it. Pods have names there as soon as they have addresses.
+pub fn meeting_service(target: &BenchmarkTarget) -> Service {
+    let selector = BTreeMap::from([
+        (LABEL_TARGET.to_owned(), target.name_any()),
+        (LABEL_ROLE.to_owned(), Purpose::Run.word().to_owned()),
+    ]);
+    Service {
+        metadata: parts::metadata(target, meeting_name(&target.name_any())),
+        spec: Some(ServiceSpec {
+            cluster_ip: Some("None".to_owned()),
+            selector: Some(selector),
+            ports: Some(vec![ServicePort {
+                name: Some("meeting".to_owned()),
+                port: i32::from(MEETING_PORT),
+                ..ServicePort::default()
+            }]),
+            publish_not_ready_addresses: Some(true),
+            ..ServiceSpec::default()
+        }),
+        ..Service::default()
+    }
+}
+
 /// The Job.
 pub fn build(order: &Order<'_>) -> Job {
     let labels = labels(order);
+    let count = order.pods();
     Job {
         metadata: ObjectMeta {
             name: Some(order.name.to_owned()),
@@ -87,10 +127,11 @@ pub fn build(order: &Order<'_>) -> Job {
             ..ObjectMeta::default()
         },
         spec: Some(JobSpec {
-            // One start: what failed is measured again by another run, if at all.
+            // One start: what failed is measured again by another run, if at all. One of several that fails ends all.
             backoff_limit: Some(0),
-            completions: Some(1),
-            parallelism: Some(1),
+            completions: Some(count),
+            parallelism: Some(count),
+            completion_mode: (count > 1).then(|| "Indexed".to_owned()),
             active_deadline_seconds: Some(order.deadline_seconds),
             ttl_seconds_after_finished: Some(order.ttl_seconds),
             // A pod that is still ending is not replaced: there are never two.
@@ -149,6 +190,8 @@ fn pod(order: &Order<'_>) -> PodSpec {
         security_context: Some(pod_security(RUNNER_USER)),
         node_selector: Some(generator.node_selector.clone()).filter(|labels| !labels.is_empty()),
         tolerations: tolerations(&generator.tolerations),
+        // The Job controller gives each of several a host name of its own.
+        subdomain: (order.pods() > 1).then(|| meeting_name(&order.target.name_any())),
         ..PodSpec::default()
     }
 }

@@ -1,10 +1,10 @@
 //! What a run's Job and its pod show. The end of the runner's container counts, which the pod's status tells about two
 //! seconds before the Job does.
 
-use campaign::run_planner::{JobView, RunnerPod, RunnerState};
+use campaign::run_planner::{EndedPod, JobView, RunnerPod, RunnerState};
 use campaign::target_planner::{Problem, attention};
 use crds::BenchmarkRun;
-use crds::names::{CONTAINER_RUNNER, LABEL_RUN};
+use crds::names::{CONTAINER_RUNNER, LABEL_JOB_INDEX, LABEL_RUN};
 use crds::run::Finding;
 use k8s_openapi::api::batch::v1::{Job, JobCondition};
 use k8s_openapi::api::core::v1::{ContainerStatus, Pod};
@@ -15,22 +15,24 @@ use kube::runtime::reflector::ObjectRef;
 use super::State;
 use crate::context::{Result, timed};
 
-/// A Job of a run's and its pod.
-pub(super) async fn job_view(state: &State, run: &BenchmarkRun, name: &str) -> Result<JobView> {
+/// A Job of a run's and its pods, of which there are `count`.
+pub(super) async fn job_view(state: &State, run: &BenchmarkRun, name: &str, count: i32) -> Result<JobView> {
     let namespace = run.namespace().unwrap_or_default();
     let uid = run.uid().unwrap_or_default();
     let key = ObjectRef::<Job>::new(name).within(&namespace);
     let job = state.jobs.get(&key).filter(|job| owned_by(job.as_ref(), &uid));
-    let pod = state.pods.find(|pod| {
+    let pods = state.pods.state_filter(|pod| {
         pod.namespace().as_deref() == Some(namespace.as_str())
             && pod.labels().get(LABEL_RUN) == Some(&run.name_any())
             && is_of_job(pod, job.as_deref(), name)
     });
-    if let Some(ended) = pod.as_deref().and_then(ended) {
-        return Ok(ended);
+    let pods: Vec<&Pod> = pods.iter().map(AsRef::as_ref).collect();
+    let ended = all_ended(&pods);
+    if usize::try_from(count).is_ok_and(|count| ended.len() >= count.max(1)) {
+        return Ok(JobView::Ended(ended));
     }
     let active = JobView::Active {
-        pod: pod.as_deref().map(runner_pod),
+        pod: most_telling(&pods),
     };
     if job.is_some() {
         state.memory.forget_job(&uid, name);
@@ -41,9 +43,20 @@ pub(super) async fn job_view(state: &State, run: &BenchmarkRun, name: &str) -> R
             None => Ok(active),
         },
         // Its pod is there, or it was made so lately that the watch does not know.
-        None if pod.is_some() || state.memory.has_made(&uid, name) => Ok(active),
+        None if !pods.is_empty() || state.memory.has_made(&uid, name) => Ok(active),
         None => Ok(JobView::Absent),
     }
+}
+
+/// Of pods that have not all ended: one that a person should look at, else any that is not there yet, else any.
+fn most_telling(pods: &[&Pod]) -> Option<RunnerPod> {
+    let order = |pod: &RunnerPod| match pod.state {
+        RunnerState::Pending(Some(_)) => 0,
+        RunnerState::Pending(None) => 1,
+        RunnerState::Running => 2,
+        RunnerState::Ended => 3,
+    };
+    pods.iter().map(|pod| runner_pod(pod)).min_by_key(order)
 }
 
 fn owned_by(object: &impl ResourceExt, uid: &str) -> bool {
@@ -79,19 +92,22 @@ async fn not_seen_to_end(
     let live = timed("looking for a lost pod", api.list(&selector)).await?;
     let uid = job.uid().unwrap_or_default();
     let live: Vec<&Pod> = live.items.iter().filter(|pod| owned_by(*pod, &uid)).collect();
-    if let Some(ended) = live.iter().find_map(|pod| ended(pod)) {
-        return Ok(ended);
-    }
-    if let Some(pod) = live
+    let still = live
         .iter()
-        .find(|pod| runner_pod(pod).state == RunnerState::Running)
-    {
+        .find(|pod| runner_pod(pod).state == RunnerState::Running);
+    if let Some(pod) = still {
         // Its end is on its way.
         return Ok(JobView::Active {
             pod: Some(runner_pod(pod)),
         });
     }
-    Ok(lost(over))
+    let ended = all_ended(&live);
+    Ok(if ended.is_empty() {
+        lost(over)
+    } else {
+        // What some of them told may say why the others are gone.
+        JobView::Ended(ended)
+    })
 }
 
 fn lost(over: &JobCondition) -> JobView {
@@ -103,10 +119,20 @@ fn lost(over: &JobCondition) -> JobView {
     })
 }
 
+/// Those of the pods whose runner's container has ended, by index.
+fn all_ended(pods: &[&Pod]) -> Vec<EndedPod> {
+    let mut ended: Vec<EndedPod> = pods.iter().filter_map(|pod| ended(pod)).collect();
+    ended.sort_by_key(|pod| pod.index);
+    ended.dedup_by_key(|pod| pod.index);
+    ended
+}
+
 /// The end of the runner's container, if it has ended.
-fn ended(pod: &Pod) -> Option<JobView> {
+fn ended(pod: &Pod) -> Option<EndedPod> {
     let terminated = runner_status(pod)?.state.as_ref()?.terminated.as_ref()?;
-    Some(JobView::Ended {
+    let index = pod.labels().get(LABEL_JOB_INDEX);
+    Some(EndedPod {
+        index: index.and_then(|index| index.parse().ok()).unwrap_or(0),
         pod: RunnerPod {
             state: RunnerState::Ended,
             ..runner_pod(pod)
@@ -184,7 +210,8 @@ mod tests {
     fn the_end_of_the_container_counts_and_carries_its_report() {
         let finished =
             json!({"terminated": {"exitCode": 0, "message": "{}", "finishedAt": "2026-11-30T20:00:00Z"}});
-        let Some(JobView::Ended {
+        let Some(EndedPod {
+            index: 0,
             pod,
             exit_code,
             message,
@@ -202,6 +229,31 @@ mod tests {
         let running = with_state(&json!({"running": {"startedAt": "2026-11-30T20:00:00Z"}}));
         assert_eq!(ended(&running), None);
         assert_eq!(runner_pod(&running).state, RunnerState::Running);
+    }
+
+    #[test]
+    fn several_pods_end_by_their_index_and_the_one_in_trouble_is_shown() {
+        let indexed = |index: i32, state: &serde_json::Value| {
+            let mut pod = with_state(state);
+            pod.labels_mut().insert(LABEL_JOB_INDEX.into(), index.to_string());
+            pod
+        };
+        let running = json!({"running": {}});
+        let over = json!({"terminated": {"exitCode": 0, "message": "{}"}});
+        let pods = [indexed(2, &over), indexed(0, &running), indexed(1, &over)];
+        let pods: Vec<&Pod> = pods.iter().collect();
+        let indexes: Vec<i32> = all_ended(&pods).iter().map(|pod| pod.index).collect();
+        assert_eq!(indexes, [1, 2]);
+        assert_eq!(most_telling(&pods).unwrap().state, RunnerState::Running);
+        let broken = indexed(
+            3,
+            &json!({"waiting": {"reason": "ErrImagePull", "message": "no"}}),
+        );
+        let with_broken: Vec<&Pod> = pods.into_iter().chain([&broken]).collect();
+        let RunnerState::Pending(Some(finding)) = most_telling(&with_broken).unwrap().state else {
+            panic!("one does not start");
+        };
+        assert_eq!(finding.reason, "ImagePullBackOff");
     }
 
     #[test]

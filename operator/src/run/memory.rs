@@ -1,7 +1,7 @@
 //! What the run controller remembers between two looks and may lose with a crash: what the API server answered to its
 //! own writes (a watch delivers them later), the leases it took, the Jobs it made, the run that ended last on a target.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
 use crds::{BenchmarkRun, BenchmarkTarget};
@@ -28,6 +28,7 @@ pub(super) struct Facts {
 pub(super) struct Memory {
     runs: Mutex<HashMap<String, Facts>>,
     ended: Mutex<HashMap<(String, String), String>>,
+    meeting_places: Mutex<HashSet<String>>,
 }
 
 impl Memory {
@@ -62,6 +63,16 @@ impl Memory {
         lock(&self.runs)
             .get(uid)
             .is_some_and(|facts| facts.jobs.iter().any(|made| made == job))
+    }
+
+    /// Whether the Service of a target (by UID) is there at which its load generators meet.
+    pub(super) fn has_meeting_place(&self, target_uid: &str) -> bool {
+        lock(&self.meeting_places).contains(target_uid)
+    }
+
+    /// Remembers that it is.
+    pub(super) fn made_meeting_place(&self, target_uid: String) {
+        lock(&self.meeting_places).insert(target_uid);
     }
 
     /// Forgets a Job: if it is not there now, it is gone.

@@ -51,11 +51,13 @@ pub(super) async fn observe(state: &State, watched: &BenchmarkRun) -> Result<Obs
         _ => false,
     };
     let job = match &status.job_name {
-        Some(name) if status.step == Step::Measuring => job_view(state, &run, name).await?,
+        Some(name) if status.step == Step::Measuring => {
+            job_view(state, &run, name, run.spec.load_generator.count).await?
+        }
         _ => JobView::Absent,
     };
     let prepare = match &status.prepare_job_name {
-        Some(name) if status.step != Step::Finished => job_view(state, &run, name).await?,
+        Some(name) if status.step != Step::Finished => job_view(state, &run, name, 1).await?,
         _ => JobView::Absent,
     };
     let engine = target

@@ -88,6 +88,62 @@ fn a_campaign_in_a_calm_world_breaks_no_invariant() {
     });
 }
 
+/// The same campaign with several load generators, whose pods meet.
+fn by_several(count: i32, threads: &[u32], blocks: u32) -> serde_json::Value {
+    let mut wanted = campaign("audit", "node-a", threads, blocks);
+    wanted["spec"]["loadGenerator"]["count"] = count.into();
+    wanted
+}
+
+#[test]
+fn several_load_generators_apply_one_load_together() {
+    simulate(async {
+        let mut world = World::new(Setup::calm(21)).await;
+        world.start();
+        world.apply(&by_several(3, &[4, 6], 6)).await;
+        world.run_until_finished(LIMIT).await;
+        assert_none(&world, 21, &invariants::always(&world));
+        assert_none(&world, 21, &invariants::calm(&world));
+        let done = &world.stored("benchmarkcampaigns")[0];
+        assert_eq!(
+            done["status"]["answers"][0]["verdict"], "Worse",
+            "{}",
+            done["status"]
+        );
+        let loads = world.databases.lock().ledger.loads.clone();
+        for load in &loads {
+            let threads: Vec<i32> = load.parts.iter().map(|part| part.threads).collect();
+            assert!(
+                threads == [1, 2] || threads == [2, 1] || threads == [2, 2],
+                "{load:?}"
+            );
+        }
+        let run = &world.stored("benchmarkruns")[0];
+        let result = &run["status"]["result"];
+        assert_eq!(
+            result["latencyP95Micros"].as_i64().map(|micros| micros / 100),
+            Some(15),
+            "{run}"
+        );
+        world.delete("audit").await;
+        world.pass(Duration::from_secs(1_800)).await;
+        assert_none(&world, 21, &invariants::nothing_left(&world));
+    });
+}
+
+#[test]
+fn no_storm_breaks_an_invariant_where_several_apply_load() {
+    for_seeds(40, |seed| {
+        simulate(async {
+            let mut world = World::new(Setup::stormy(seed + 1_000)).await;
+            world.start();
+            world.apply(&by_several(2, &[2, 4], 2)).await;
+            world.run_until_finished(LIMIT).await;
+            assert_none(&world, seed, &invariants::always(&world));
+        });
+    });
+}
+
 #[test]
 fn no_storm_of_faults_breaks_an_invariant() {
     for_seeds(120, |seed| {

@@ -7,7 +7,7 @@ use crds::target::{Engine, TlsMode};
 use crds::workload::{PreparedStatements, Sysbench, Workload, WorkloadType};
 use database::marker::table_names;
 
-use super::{Invocation, LoadError, LoadGenerator, Secret, Site, Tables};
+use super::{Invocation, LoadError, LoadGenerator, Secret, Site, Tables, libpq};
 
 pub(super) const GENERATOR: LoadGenerator = LoadGenerator {
     type_: WorkloadType::Sysbench,
@@ -15,12 +15,11 @@ pub(super) const GENERATOR: LoadGenerator = LoadGenerator {
     run,
     prepare,
     tables,
+    window: |_| None,
 };
 
 /// Threads that prepare unless the workload says otherwise.
 const PREPARE_THREADS: i32 = 2;
-/// Where Debian keeps the public authorities.
-const SYSTEM_AUTHORITIES: &str = "/etc/ssl/certs/ca-certificates.crt";
 /// sysbench's seed is a positive 32-bit integer; 0 means the clock.
 const SEEDS: i64 = i32::MAX as i64;
 
@@ -139,45 +138,24 @@ fn connection(connection: &Connection, site: &Site<'_>) -> Result<Invocation, Lo
     ];
     let mut files = vec![(file, Secret(login))];
     let mut environment = Vec::new();
-    let tls = connection
+    if driver == "pgsql" {
+        // sysbench 1.0 says nothing about TLS to libpq, which then takes it from its environment.
+        let tls = libpq::tls(connection, site);
+        environment = tls.environment;
+        files.extend(tls.files);
+    } else if connection
         .tls
         .as_ref()
-        .filter(|tls| tls.mode != TlsMode::Disabled);
-    let authority = site
-        .login
-        .certificate_authority
-        .as_ref()
-        .map(|ca| Secret(String::from_utf8_lossy(ca).into_owned()));
-    match tls {
-        None => {}
-        Some(_) if driver == "mysql" => {
-            // sysbench 1.0 looks for cacert.pem in its working directory and has no other way to be given it.
-            arguments.push("--mysql-ssl=on".to_owned());
-            files.extend(authority.map(|text| (site.scratch.join("cacert.pem"), text)));
-        }
-        Some(tls) => {
-            // sysbench 1.0 says nothing about TLS to libpq, which then takes it from its environment.
-            let path = authority.map_or_else(
-                || SYSTEM_AUTHORITIES.to_owned(),
-                |text| {
-                    let path = site.scratch.join("ca.crt");
-                    let name = path.display().to_string();
-                    files.push((path, text));
-                    name
-                },
-            );
-            // libpq knows no other name for a certificate than the host's.
-            let named = tls
-                .server_name
-                .as_ref()
-                .is_none_or(|name| *name == connection.host);
-            let mode = if tls.mode == TlsMode::Verify && named {
-                "verify-full"
-            } else {
-                "verify-ca"
-            };
-            environment.extend([("PGSSLMODE", mode.to_owned()), ("PGSSLROOTCERT", path)]);
-        }
+        .is_some_and(|tls| tls.mode != TlsMode::Disabled)
+    {
+        // sysbench 1.0 looks for cacert.pem in its working directory and has no other way to be given it.
+        arguments.push("--mysql-ssl=on".to_owned());
+        let authority = site
+            .login
+            .certificate_authority
+            .as_ref()
+            .map(|ca| String::from_utf8_lossy(ca).into_owned());
+        files.extend(authority.map(|text| (site.scratch.join("cacert.pem"), Secret(text))));
     }
     Ok(Invocation {
         program: "sysbench",
@@ -185,6 +163,7 @@ fn connection(connection: &Connection, site: &Site<'_>) -> Result<Invocation, Lo
         environment,
         files,
         working_directory: site.scratch.to_owned(),
+        log: None,
     })
 }
 
@@ -255,6 +234,7 @@ mod tests {
                 login: &login,
                 scratch: Path::new("/scratch"),
                 scripts: Path::new("/scripts"),
+                cpus: 2,
             },
         )
     }
@@ -378,6 +358,7 @@ mod tests {
             login: &login,
             scratch: Path::new("/scratch"),
             scripts: Path::new("/scripts"),
+            cpus: 2,
         };
         let text = prepare(&order, &site).unwrap().arguments.join(" ");
         assert!(

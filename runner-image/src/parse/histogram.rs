@@ -14,10 +14,28 @@ fn step() -> f64 {
     (HIGHEST / LOWEST).ln() / (BUCKETS - 1.0)
 }
 
+/// Place of the bucket that holds a time in microseconds, from 0; what lies outside counts in the first or last.
+pub fn place(micros: u64) -> u16 {
+    let place = ((micros.max(1) as f64 / LOWEST).ln() / step()).round();
+    place.clamp(0.0, BUCKETS - 1.0) as u16
+}
+
+/// Counts by place as the buckets that the tool would print.
+pub fn buckets(counts: &std::collections::BTreeMap<u16, u64>) -> Vec<Bucket> {
+    let value = |place: u16| (LOWEST * (f64::from(place) * step()).exp()).round() as u64;
+    counts
+        .iter()
+        .map(|(&place, &count)| Bucket {
+            value_micros: value(place),
+            count,
+        })
+        .collect()
+}
+
 /// Edges of the bucket printed as `value` microseconds. Values under 0.1 ms are printed with two or three digits, so the
 /// bucket's index is recovered first.
 fn edges(value: u64) -> (f64, f64) {
-    let index = ((value.max(1) as f64 / LOWEST).ln() / step()).round();
+    let index = f64::from(place(value));
     let edge = |offset: f64| LOWEST * ((index + offset) * step()).exp();
     (edge(-0.5), edge(0.5))
 }
@@ -90,6 +108,22 @@ mod tests {
         assert!(p75 > lower && p75 < upper);
         assert_eq!(percentile(&buckets, 0), None);
         assert_eq!(percentile(&[], 95), None);
+    }
+
+    #[test]
+    fn a_time_returns_to_its_own_bucket() {
+        for micros in (1..5_000).chain([100_000, 99_999_999, 100_000_000, u64::MAX]) {
+            let [bucket] = buckets(&[(place(micros), 7)].into())[..] else {
+                panic!("one bucket");
+            };
+            assert_eq!((place(bucket.value_micros), bucket.count), (place(micros), 7));
+            let (lower, upper) = edges(bucket.value_micros);
+            let inside = micros.min(100_000_000) as f64;
+            assert!(
+                inside >= lower.floor() && inside <= upper.ceil(),
+                "{micros} in {lower} to {upper}"
+            );
+        }
     }
 
     #[test]

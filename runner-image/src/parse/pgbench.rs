@@ -3,6 +3,7 @@
 
 pub mod log;
 mod report;
+pub mod window;
 
 #[cfg(test)]
 mod tests;

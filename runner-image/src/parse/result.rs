@@ -122,6 +122,8 @@ pub enum Flag {
     Warnings,
     /// prepare made no secondary index.
     NoSecondaryIndex,
+    /// Opening the connections took longer than was allowed for: the warm-up was shorter than asked for.
+    ShortWarmUp,
 }
 
 /// The message behind a reason.
@@ -212,7 +214,7 @@ pub struct Interval {
     pub tps_milli: Option<u64>,
     /// Queries per second, thousandths.
     pub qps_milli: Option<u64>,
-    /// The percentile of the interval (pgbench: the mean), microseconds.
+    /// The percentile of the interval (of pgbench's own lines the mean), microseconds.
     pub latency_micros: Option<u64>,
     /// Errors per second, thousandths (pgbench: failed transactions).
     pub errors_milli: Option<u64>,

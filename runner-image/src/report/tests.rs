@@ -157,6 +157,46 @@ proptest! {
 }
 
 #[test]
+fn a_part_keeps_its_histogram_and_a_series_thinned_alike() {
+    use crds::together::{LatencyHistogram, Part};
+    let part = |places: u16, count: u64| {
+        let counts = (100..100 + places).map(|place| (place, count)).collect();
+        let (result, observed) = figures(
+            &tool(),
+            &Setting::default(),
+            &Sample::default(),
+            &Sample::default(),
+        );
+        RunReport {
+            result: Some(result),
+            observed: Some(observed),
+            part: Some(Part {
+                index: 1,
+                histogram: Some(LatencyHistogram::of(&counts, 1)),
+                ..Part::default()
+            }),
+            ..RunReport::default()
+        }
+    };
+    let read = |report: &RunReport, seconds| -> RunReport {
+        let text = termination_message(report, &intervals(&vec![2_000; seconds]), 1);
+        assert!(text.len() <= TERMINATION_MESSAGE_LIMIT);
+        serde_json::from_str(&text).unwrap()
+    };
+    let ordinary = part(180, 12_345);
+    for seconds in [59, 60, 600] {
+        let read = read(&ordinary, seconds);
+        assert_eq!(read.part, ordinary.part);
+        assert_eq!(read.series.unwrap().tps.len(), seconds.min(60));
+    }
+    // Every bucket there is, with counts of a long run: neighbours are put together, nothing is lost.
+    let read = read(&part(900, 1_234_567), 600);
+    let histogram = read.part.unwrap().histogram.unwrap();
+    assert!(histogram.width > 1 && read.result.is_some());
+    assert_eq!(histogram.counts().values().sum::<u64>(), 900 * 1_234_567);
+}
+
+#[test]
 fn an_ordinary_run_keeps_a_series_of_every_second() {
     let report = RunReport {
         result: Some(RunResult::default()),

@@ -4,6 +4,7 @@ use crds::runner::{Connection, RunOrder, RunOutcome};
 use crds::workload::{Sysbench, Workload, WorkloadType};
 
 use super::*;
+use crate::parse::{self, Capture, Command};
 
 fn order(port: u16) -> RunOrder {
     RunOrder {
@@ -41,11 +42,13 @@ async fn told_of(order: &RunOrder, stop: &Stop) -> Told {
     };
     run(
         order,
+        None,
         &login,
         &Site {
             login: &login,
             scratch: folder.path(),
             scripts: folder.path(),
+            cpus: 1,
         },
         stop,
     )
@@ -65,7 +68,7 @@ async fn an_order_that_can_not_be_carried_out_is_told_before_anything_is_asked()
         ),
         (RunOutcome::Failed, "uid", 3)
     );
-    assert!(told.report.message.contains("Pgbench"), "{}", told.report.message);
+    assert!(told.report.message.contains("pgbench"), "{}", told.report.message);
 }
 
 #[tokio::test]

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use crds::BenchmarkCampaignSpec;
 use crds::audit::AuditType;
 use crds::campaign::{Axis, Comparison, Inference, Metric, Order};
+use crds::load::LoadType;
+use crds::workload::Pgbench;
 
 use super::super::Problem;
 use super::axes::unknown;
@@ -106,6 +108,28 @@ pub(super) fn comparisons(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Probl
             ));
         }
         primary(&at, comparison, problems);
+        let given = matches!(
+            comparison.primary,
+            Metric::Qps | Metric::Tps | Metric::Transactions
+        );
+        if given && spec.run.load.type_ == LoadType::Rate {
+            problems.push(Problem::new(
+                format!("{at}.primary"),
+                format!("{:?} under load of type Rate", comparison.primary),
+                "the rate is given, so that arms cannot differ in it",
+                "use primary: LatencyMean or LatencyP95, or load: {type: Closed}",
+            ));
+        }
+        if comparison.primary == Metric::Qps
+            && let Some(workload) = uncounted(spec)
+        {
+            problems.push(Problem::new(
+                format!("{at}.primary"),
+                format!("Qps, and workload {workload} runs scripts of your own"),
+                "pgbench counts transactions, not the statements in them",
+                "use primary: Tps",
+            ));
+        }
         let same = spec.comparisons[..i]
             .iter()
             .find(|other| other.axis == comparison.axis && other.baseline == comparison.baseline);
@@ -118,6 +142,16 @@ pub(super) fn comparisons(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Probl
             ));
         }
     }
+}
+
+/// A workload whose queries nobody counts.
+fn uncounted(spec: &BenchmarkCampaignSpec) -> Option<&str> {
+    let own = |pgbench: &Pgbench| pgbench.script_config_map.is_some();
+    let workload = spec
+        .workloads
+        .iter()
+        .find(|w| w.pgbench.as_ref().is_some_and(own))?;
+    Some(&workload.name)
 }
 
 fn primary(at: &str, comparison: &Comparison, problems: &mut Vec<Problem>) {

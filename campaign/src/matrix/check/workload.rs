@@ -2,7 +2,7 @@
 
 use crds::BenchmarkCampaignSpec;
 use crds::target::Engine;
-use crds::workload::{Sysbench, WorkloadType};
+use crds::workload::{Pgbench, Sysbench, WorkloadType};
 
 use super::super::Problem;
 use super::super::nearest::nearest;
@@ -51,7 +51,7 @@ pub(super) fn workloads(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem
                 format!("{at}.type"),
                 format!("{:?}", workload.type_),
                 format!("this release measures with {}", one_of(WORKLOADS)),
-                "use type: Sysbench",
+                "use one of these",
             ));
         }
         match (workload.type_, &workload.sysbench, &workload.pgbench) {
@@ -70,7 +70,21 @@ pub(super) fn workloads(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Problem
                 "exactly the member that type names",
                 "remove pgbench, or change type",
             )),
-            (WorkloadType::Pgbench, ..) => {}
+            (WorkloadType::Pgbench, None, Some(settings)) => {
+                pgbench(&format!("{at}.pgbench"), settings, problems);
+            }
+            (WorkloadType::Pgbench, _, None) => problems.push(Problem::new(
+                format!("{at}.pgbench"),
+                "not set",
+                "type Pgbench needs pgbench: {scale, builtin}",
+                "set it",
+            )),
+            (WorkloadType::Pgbench, Some(_), Some(_)) => problems.push(Problem::new(
+                format!("{at}.sysbench"),
+                "set with type Pgbench",
+                "exactly the member that type names",
+                "remove sysbench, or change type",
+            )),
         }
     }
 }
@@ -113,6 +127,52 @@ fn sysbench(at: &str, settings: &Sysbench, problems: &mut Vec<Problem>) {
             format!("{at}.tables"),
             settings.tables.to_string(),
             "from 1 to 10000 tables",
+            "correct the number",
+        ));
+    }
+}
+
+fn pgbench(at: &str, settings: &Pgbench, problems: &mut Vec<Problem>) {
+    match (settings.scale, settings.size_to_memory_ratio) {
+        (None, None) => problems.push(Problem::new(
+            format!("{at}.scale"),
+            "neither scale nor sizeToMemoryRatio is set",
+            "exactly one of them",
+            "set scale (100000 accounts each), such as 100",
+        )),
+        (Some(_), Some(_)) => problems.push(Problem::new(
+            format!("{at}.sizeToMemoryRatio"),
+            "set together with scale",
+            "exactly one of them",
+            "remove one",
+        )),
+        (Some(scale), None) if !(1..=1_000_000).contains(&scale) => problems.push(Problem::new(
+            format!("{at}.scale"),
+            scale.to_string(),
+            "from 1 to 1000000",
+            "correct the number",
+        )),
+        (None, Some(ratio)) if !(1..=10_000).contains(&ratio) => problems.push(Problem::new(
+            format!("{at}.sizeToMemoryRatio"),
+            ratio.to_string(),
+            "from 1 to 10000 percent of the instance's memory",
+            "write 120 for 1.2 times the memory",
+        )),
+        _ => {}
+    }
+    if settings.builtin.is_some() && settings.script_config_map.is_some() {
+        problems.push(Problem::new(
+            format!("{at}.builtin"),
+            "set together with scriptConfigMap",
+            "a built-in script or scripts of your own",
+            "remove one",
+        ));
+    }
+    if let Some(tries) = settings.max_tries.filter(|tries| !(1..=1_000).contains(tries)) {
+        problems.push(Problem::new(
+            format!("{at}.maxTries"),
+            tries.to_string(),
+            "from 1 to 1000 tries of a transaction",
             "correct the number",
         ));
     }

@@ -16,6 +16,10 @@ fn external() -> Value {
     ]}})
 }
 
+fn pgbench(settings: &Value) -> Value {
+    json!({"name": "read-only", "type": "Pgbench", "pgbench": settings})
+}
+
 fn of_axes_and_load() -> Vec<Refusal> {
     vec![
         (
@@ -186,6 +190,45 @@ fn of_axes_and_load() -> Vec<Refusal> {
             "not set",
         ),
         (
+            vec![("/workloads/0", json!({"name": "read-only", "type": "Pgbench"}))],
+            "spec.workloads[0].pgbench",
+            "not set",
+        ),
+        (
+            vec![("/workloads/0", pgbench(&json!({})))],
+            "spec.workloads[0].pgbench.scale",
+            "exactly one",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "sizeToMemoryRatio": 120})),
+            )],
+            "spec.workloads[0].pgbench.sizeToMemoryRatio",
+            "remove one",
+        ),
+        (
+            vec![("/workloads/0", pgbench(&json!({"scale": 0, "maxTries": 0})))],
+            "spec.workloads[0].pgbench.maxTries",
+            "from 1 to 1000",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "builtin": "SelectOnly", "scriptConfigMap": "own"})),
+            )],
+            "spec.workloads[0].pgbench.builtin",
+            "remove one",
+        ),
+        (
+            vec![(
+                "/workloads/0",
+                pgbench(&json!({"scale": 1, "scriptConfigMap": "own"})),
+            )],
+            "spec.comparisons[0].primary",
+            "use primary: Tps",
+        ),
+        (
             vec![("/workloads/0/sysbench/script", json!("oltp_readonly"))],
             "spec.workloads[0].sysbench.script",
             "did you mean oltp_read_only?",
@@ -268,9 +311,14 @@ fn of_axes_and_load() -> Vec<Refusal> {
             "no thread count in common",
         ),
         (
-            vec![("/loadGenerator/count", json!(2))],
+            vec![("/loadGenerator/count", json!(65))],
             "spec.loadGenerator.count",
-            "set it to 1",
+            "from 1 to 64",
+        ),
+        (
+            vec![("/loadGenerator/count", json!(3))],
+            "spec.loadGenerator.count",
+            "2 threads are to be divided among them",
         ),
         (
             vec![("/run/duration", json!("500ms"))],

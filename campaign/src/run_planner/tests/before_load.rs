@@ -240,9 +240,9 @@ fn a_run_made_by_hand_gives_its_target_back() {
 }
 
 #[test]
-fn more_than_one_generator_is_refused_and_long_names_too() {
+fn a_generator_without_a_thread_is_refused_and_long_names_too() {
     let mut many = view(true);
-    many.run.spec.load_generator.count = 2;
+    many.run.spec.load_generator.count = many.run.spec.threads + 1;
     settle(&mut many, 0);
     assert_eq!(reason(&many), "Unsupported");
     let mut long = view(true);

@@ -178,6 +178,33 @@ fn its_order_is_a_file_from_an_annotation_that_parses_back() {
 }
 
 #[test]
+fn several_generators_are_one_indexed_job_whose_first_pod_has_a_name() {
+    let mut run = run(None);
+    run.spec.load_generator.count = 3;
+    let spec = job(&run, Purpose::Run).spec.unwrap();
+    assert_eq!((spec.completions, spec.parallelism), (Some(3), Some(3)));
+    assert_eq!(
+        (spec.completion_mode.as_deref(), spec.backoff_limit),
+        (Some("Indexed"), Some(0))
+    );
+    let pod = spec.template.spec.unwrap();
+    let service = meeting_service(&target());
+    assert_eq!(pod.subdomain, service.metadata.name);
+    let service = service.spec.unwrap();
+    let labels = spec.template.metadata.unwrap().labels.unwrap();
+    let selector = service.selector.unwrap();
+    assert!(selector.iter().all(|(key, value)| labels.get(key) == Some(value)));
+    assert_eq!(service.cluster_ip.as_deref(), Some("None"));
+    assert_eq!(service.publish_not_ready_addresses, Some(true));
+    // One alone needs none of it, nor does what makes the data.
+    let prepare = job(&run, Purpose::Prepare).spec.unwrap();
+    assert_eq!((prepare.completions, prepare.completion_mode), (Some(1), None));
+    run.spec.load_generator.count = 1;
+    let alone = job(&run, Purpose::Run).spec.unwrap();
+    assert_eq!(alone.template.spec.unwrap().subdomain, None);
+}
+
+#[test]
 fn its_own_image_resources_and_node_are_the_runs() {
     let mut run = run(None);
     run.spec.load_generator.image = "own:2".into();

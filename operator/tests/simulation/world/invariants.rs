@@ -209,6 +209,19 @@ fn invalid_not_counted(world: &World, violations: &mut Vec<Violation>) {
         let valid = run["status"]["validity"]["verdict"] == "Valid";
         let figures = run["status"]["result"]["tpsMilli"].as_i64().unwrap_or(0);
         let measured = loads_of(&loads, uid(&run));
+        for load in &measured {
+            let whole =
+                load.parts.len() as i32 + 1 == load.runners && load.parts.iter().all(|part| part.complete);
+            if valid && !whole {
+                let text = format!("run {} counts without all of its load: {load:?}", name(&run));
+                violations.push((Invariant::InvalidNotCounted, text));
+            }
+            let outlasts = |to: Duration| load.parts.iter().any(|part| part.to.is_none_or(|part| part > to));
+            if load.to.is_some_and(outlasts) && load.complete {
+                let text = format!("a part of run {}'s load outlasts it: {load:?}", name(&run));
+                violations.push((Invariant::NoOverlap, text));
+            }
+        }
         if valid && (figures > 40_000_000 || measured.iter().any(|load| !load.complete)) {
             let text = format!("run {} was disturbed and counts as valid", name(&run));
             violations.push((Invariant::InvalidNotCounted, text));

@@ -18,6 +18,21 @@ pub(crate) struct Load {
     pub(crate) faults: Vec<String>,
     /// It lasted for its whole window and was reported.
     pub(crate) complete: bool,
+    /// Runners that apply it together.
+    pub(crate) runners: i32,
+    /// The shares of the runners beside the first one.
+    pub(crate) parts: Vec<PartOfLoad>,
+}
+
+/// The share of a load that another runner than the first one applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartOfLoad {
+    pub(crate) index: i32,
+    pub(crate) threads: i32,
+    pub(crate) from: Duration,
+    /// `None` while it lasts.
+    pub(crate) to: Option<Duration>,
+    pub(crate) complete: bool,
 }
 
 /// Everything seen.

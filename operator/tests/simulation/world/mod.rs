@@ -32,6 +32,8 @@ pub(crate) mod databases;
 pub(crate) mod invariants;
 pub(crate) mod ledger;
 pub(crate) mod manifests;
+pub(crate) mod meetings;
+mod runners;
 
 use containers::{Containers, Disturbances};
 use databases::{DatabaseFaults, Databases};
@@ -128,6 +130,7 @@ impl World {
         databases.lock().ignores_lock = setup.ignores_lock;
         let containers = Containers {
             databases: databases.clone(),
+            meetings: meetings::Meetings::default(),
             seed: setup.seed,
             disturbances: setup.disturbances,
             ignores_fence: setup.ignores_fence,

@@ -38,6 +38,54 @@ pub struct Aggregate {
 /// Fewest columns of a line of either kind.
 const COLUMNS: usize = 6;
 
+/// One line of a transaction: client, number, latency, script, seconds, microseconds (then lag, retries).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Transaction {
+    /// When it ended, microseconds of the epoch.
+    pub ended: i64,
+    /// Place of its script among those of the command.
+    pub script: usize,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// Tries beyond the first; 0 where the log does not say.
+    pub retries: u64,
+}
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ended well after so many microseconds, the time that it waited for its turn included.
+    Done(u64),
+    /// It failed for good.
+    Failed,
+    /// It was never begun, because it was late.
+    Skipped,
+}
+
+/// Reads a transaction's line; `throttled` and `retried` say which columns the tool was asked for. `None` for anything
+/// else: a line that was cut off has no number that could be trusted.
+pub fn transaction(line: &str, throttled: bool, retried: bool) -> Option<Transaction> {
+    let columns: Vec<&str> = line.split_ascii_whitespace().collect();
+    let wanted = COLUMNS + usize::from(throttled) + usize::from(retried);
+    if columns.len() != wanted {
+        return None;
+    }
+    let outcome = match columns[2] {
+        "skipped" => Outcome::Skipped,
+        "failed" | "serialization" | "deadlock" => Outcome::Failed,
+        latency => Outcome::Done(count(latency)?),
+    };
+    let ended = count(columns[4])?
+        .checked_mul(1_000_000)?
+        .checked_add(count(columns[5])?)?;
+    Some(Transaction {
+        ended: i64::try_from(ended).ok()?,
+        script: usize::try_from(count(columns[3])?).ok()?,
+        outcome,
+        retries: if retried { count(columns[wanted - 1])? } else { 0 },
+    })
+}
+
 /// An interval's line starts with seconds of the epoch, a transaction's with the number of its client.
 const EPOCH_SECONDS: u64 = 1_000_000_000;
 

@@ -177,6 +177,11 @@ pub(super) fn of_questions_and_budgets() -> Vec<Refusal> {
             "16000 statements a second (assumed from its CPUs)",
         ),
         (
+            vec![("/run/load", json!({"type": "Rate", "rate": 100}))],
+            "spec.comparisons[0].primary",
+            "use primary: LatencyMean",
+        ),
+        (
             vec![("/maximumDuration", json!("5m"))],
             "spec.maximumDuration",
             "38 runs on 14 boots take about",

@@ -1,173 +1,40 @@
-//! `prepare` and `run` against a real server and a real sysbench: data is made and counted, a run is measured once, what
-//! is told agrees with what the server and its audit log say.
+//! sysbench: data is made and counted, a run is measured once, what is told agrees with what the server and its audit log
+//! say.
 
-// A test that can't go on fails.
-#![allow(clippy::unwrap_used, clippy::panic)]
-
-use std::path::Path;
 use std::time::Duration;
 
-use crds::audit::{AuditSetting, AuditType};
-use crds::load::{CacheState, Settle};
-use crds::parameter::{ParameterValue, Parameters};
-use crds::runner::{
-    AuditLogPosition, PrepareOrder, RunOrder, RunOutcome, RunReport, TERMINATION_MESSAGE_LIMIT,
-};
-use crds::target::{BootRequest, Engine};
+use crds::audit::AuditType;
+use crds::parameter::ParameterValue;
+use crds::runner::{AuditLogPosition, RunOrder, RunOutcome, RunReport, TERMINATION_MESSAGE_LIMIT};
+use crds::target::Engine;
 use crds::workload::{Sysbench, Workload};
-use database::testing::TestServer;
-use database::{DatabaseAccess as _, Databases, EstablishOrder, Established, Login, dataset_hash};
-use runner::agent::{Agent, Token};
-use runner::load::Site;
-use runner::procfs::Kernel;
 use runner::stop::Stop;
-use runner::{prepare, run};
-use tokio::net::TcpListener;
 use tokio::process::Command;
+
+use super::bench::{Bench, PASSWORD, TOKEN};
 
 const TABLES: i32 = 2;
 const ROWS: i64 = 2_000;
-const TOKEN: &str = "a-token";
-/// A password that must survive sysbench's configuration file.
-const PASSWORD: &str = "p#a\"ss, word";
 
-fn workload() -> Workload {
-    Workload {
-        sysbench: Some(Sysbench {
-            script: "oltp_read_only".to_owned(),
-            tables: TABLES,
-            options: [("rand-type".to_owned(), ParameterValue::from("uniform"))].into(),
-            ..Sysbench::default()
-        }),
+async fn bench(engine: Engine, type_: AuditType) -> Bench {
+    let sysbench = Sysbench {
+        script: "oltp_read_only".to_owned(),
+        tables: TABLES,
+        options: [("rand-type".to_owned(), ParameterValue::from("uniform"))].into(),
+        ..Sysbench::default()
+    };
+    let workload = Workload {
+        sysbench: Some(sysbench),
         ..Workload::default()
-    }
-}
-
-fn audit(type_: AuditType) -> AuditSetting {
-    AuditSetting {
-        name: "audit".to_owned(),
-        type_,
-        ..AuditSetting::default()
-    }
-}
-
-/// A server with a login of the test's own, and an agent beside it.
-struct Bench {
-    engine: Engine,
-    server: TestServer,
-    login: Login,
-    scratch: tempfile::TempDir,
-}
-
-impl Bench {
-    async fn start(type_: AuditType) -> Self {
-        Self::on(Engine::MariaDB, type_).await
-    }
-
-    async fn on(engine: Engine, type_: AuditType) -> Self {
-        let request = BootRequest {
-            serial: 1,
-            audit: Some(audit(type_)),
-            ..BootRequest::default()
-        };
-        let server = TestServer::start_of(engine, &Parameters::new(), Some(&request));
-        server.sql(&if engine == Engine::PostgreSQL {
-            format!("CREATE ROLE runner SUPERUSER LOGIN PASSWORD '{PASSWORD}'")
-        } else {
-            format!("CREATE USER runner@'%' IDENTIFIED BY '{PASSWORD}'; GRANT ALL ON *.* TO runner@'%'")
-        });
-        let agent = Agent::new(
-            Token::new(TOKEN).unwrap(),
-            Path::new(&server.layout().volume),
-            Kernel::default(),
-        );
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        tokio::spawn(agent.serve(listener, std::future::pending()));
-        let mut login = server.login(None);
-        login.connection.agent = Some(format!("http://{address}"));
-        login.agent_token = Some(TOKEN.to_owned());
-        (login.username, login.password) = ("runner".to_owned(), PASSWORD.to_owned());
-        Self {
-            engine,
-            server,
-            login,
-            scratch: tempfile::tempdir().unwrap(),
-        }
-    }
-
-    fn prepare_order(&self, epoch: i64) -> PrepareOrder {
-        PrepareOrder {
-            connection: self.login.connection.clone(),
-            run_uid: format!("run-{epoch}"),
-            epoch,
-            workload: workload(),
-            rows_per_table: ROWS,
-            dataset_hash: dataset_hash(self.engine, &workload(), ROWS),
-        }
-    }
-
-    async fn prepare(&self, order: &PrepareOrder) -> RunReport {
-        let site = self.site();
-        prepare::prepare(order, &self.login, &site, &Stop::on(std::future::pending()))
-            .await
-            .report
-    }
-
-    /// What the operator does before a run's Job.
-    async fn proved(&self, epoch: i64, type_: AuditType) -> RunOrder {
-        let order = EstablishOrder {
-            run_uid: format!("run-{epoch}"),
-            epoch,
-            parameters: Parameters::new(),
-            audit: audit(type_),
-            workload: workload(),
-            rows_per_table: ROWS,
-            dataset_hash: dataset_hash(self.engine, &workload(), ROWS),
-            rebuild_when_grown: None,
-            settle: Settle::default(),
-            cache: CacheState::Prewarmed,
-            fresh_boot: true,
-        };
-        let Established::Ready(proof) = Databases.establish(&self.login, &order).await.unwrap() else {
-            panic!("nothing stands in the way");
-        };
-        RunOrder {
-            connection: self.login.connection.clone(),
-            run_uid: order.run_uid,
-            epoch,
-            workload: order.workload,
-            rows_per_table: ROWS,
-            threads: 2,
-            warmup_seconds: 1,
-            duration_seconds: 3,
-            report_interval_seconds: 1,
-            seed: 7,
-            server_started: Some(proof.started),
-            audit: order.audit,
-            audit_log: proof.audit_log,
-            ..RunOrder::default()
-        }
-    }
-
-    fn site(&self) -> Site<'_> {
-        Site {
-            login: &self.login,
-            scratch: self.scratch.path(),
-            scripts: self.scratch.path(),
-        }
-    }
-
-    async fn run(&self, order: &RunOrder, stop: &Stop) -> run::Told {
-        run::run(order, &self.login, &self.site(), stop).await
-    }
+    };
+    Bench::on(engine, type_, workload, ROWS).await
 }
 
 /// The same binary, login file and evidence on the other protocol, one process a connection.
 #[tokio::test]
 async fn postgresql_is_prepared_and_measured_with_its_evidence() {
     for type_ in [AuditType::PgAudit, AuditType::LogStatement] {
-        let bench = Bench::on(Engine::PostgreSQL, type_).await;
+        let bench = bench(Engine::PostgreSQL, type_).await;
         let report = bench.prepare(&bench.prepare_order(1)).await;
         assert_eq!(
             (report.outcome, report.message.as_str()),
@@ -203,7 +70,7 @@ async fn postgresql_is_prepared_and_measured_with_its_evidence() {
 
 #[tokio::test]
 async fn a_run_is_measured_once_and_told_with_its_evidence() {
-    let bench = Bench::start(AuditType::ServerAudit).await;
+    let bench = bench(Engine::MariaDB, AuditType::ServerAudit).await;
     let report = bench.prepare(&bench.prepare_order(1)).await;
     assert_eq!(
         (report.outcome, report.message.as_str()),
@@ -294,7 +161,7 @@ async fn a_run_is_measured_once_and_told_with_its_evidence() {
 
 #[tokio::test]
 async fn data_is_made_only_when_every_row_is_there() {
-    let bench = Bench::start(AuditType::None).await;
+    let bench = bench(Engine::MariaDB, AuditType::None).await;
     // A script that says what a good one says, and inserts nothing.
     let lua = "function prepare()\n  local con = sysbench.sql.driver():connect()\n  for i = 1, 2 do\n    print(\"Creating table 'sbtest\" .. i .. \"'...\")\n    con:query(\"CREATE TABLE sbtest\" .. i .. \" (id INT PRIMARY KEY)\")\n    print(\"Inserting 2000 records into 'sbtest\" .. i .. \"'\")\n    print(\"Creating a secondary index on 'sbtest\" .. i .. \"'...\")\n  end\nend\nfunction event() end\n";
     std::fs::write(bench.scratch.path().join("liar.lua"), lua).unwrap();
@@ -334,8 +201,31 @@ async fn data_is_made_only_when_every_row_is_there() {
 }
 
 #[tokio::test]
+async fn a_rate_is_kept_and_one_that_overflows_is_told() {
+    let bench = bench(Engine::MariaDB, AuditType::None).await;
+    let report = bench.prepare(&bench.prepare_order(1)).await;
+    assert_eq!(report.outcome, RunOutcome::Completed, "{}", report.message);
+    let never = Stop::on(std::future::pending());
+    let mut order = bench.proved(2, AuditType::None).await;
+    order.rate = Some(50);
+    let report = bench.run(&order, &never).await.report;
+    assert_eq!(
+        (report.outcome, report.message.as_str()),
+        (RunOutcome::Completed, "")
+    );
+    let done = report.result.unwrap().transactions.unwrap();
+    assert!((100..200).contains(&done), "{done} of 150");
+    // The tool keeps 100,000 that wait, no more.
+    let mut order = bench.proved(3, AuditType::None).await;
+    order.rate = Some(1_000_000);
+    let report = bench.run(&order, &never).await.report;
+    assert_eq!((report.outcome, report.result), (RunOutcome::ToolFailed, None));
+    assert!(report.message.contains("RateOverload"), "{}", report.message);
+}
+
+#[tokio::test]
 async fn the_program_reads_files_and_leaves_a_termination_message() {
-    let bench = Bench::start(AuditType::GeneralLog).await;
+    let bench = bench(Engine::MariaDB, AuditType::GeneralLog).await;
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     for (name, text) in [
