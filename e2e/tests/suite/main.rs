@@ -16,6 +16,5 @@ mod manifest;
 mod measuring;
 mod postgresql;
 mod refusal;
-mod studies;
 mod versions;
 mod wrong_manifests;
