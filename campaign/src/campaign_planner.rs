@@ -5,6 +5,7 @@ mod action;
 mod answers;
 mod cells;
 mod conditions;
+mod counted;
 mod fit;
 mod ledger;
 mod measure;
@@ -32,6 +33,7 @@ use sha2::{Digest, Sha256};
 
 pub use action::{Action, CampaignPlan, EventType};
 pub use answers::percent;
+pub use counted::{CellRuns, LeftOut, by_cell};
 pub use run_summary::{Figures, OpenRun, RunState, RunSummary, SURROUNDINGS};
 pub use targets::target_names;
 pub use view::{CampaignView, Obstacle};

@@ -2,6 +2,7 @@
 //! values for a spreadsheet. It shows what the status and the runs say and computes nothing but units.
 
 mod csv;
+pub mod layout;
 mod plan;
 mod table;
 #[cfg(test)]

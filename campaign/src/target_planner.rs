@@ -21,7 +21,10 @@ use crds::target::{BenchmarkTargetStatus, Boot, BootFailure, Expect, IdleTargets
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-pub use external::{CaptureAnswer, RestoreAnswer, boot_identity as borrowed_boot_identity};
+pub use external::{
+    CaptureAnswer, RestoreAnswer, boot_identity as borrowed_boot_identity,
+    split_boot_identity as split_borrowed_boot_identity,
+};
 use pod::AGENT_ENDED;
 pub use pod::{ContainerState, Exit, PodView, Problem, attention};
 pub use view::{Borrowed, Part, Parts, ServerAnswer, ServerFound, TargetView};

@@ -7,6 +7,7 @@ mod manifest;
 mod plan;
 mod report;
 mod run;
+mod table;
 mod watch;
 
 use std::process::ExitCode;
@@ -24,6 +25,9 @@ enum Failure {
     /// The operator would refuse the campaign.
     #[error("the campaign would be refused:\n{0}")]
     Refused(String),
+    /// A layout is not understood, or does not fit the campaign.
+    #[error("{0}")]
+    Layout(String),
     /// The API server cannot be reached, or says no.
     #[error("{0}")]
     Cluster(String),
@@ -47,6 +51,12 @@ async fn run_command(arguments: Arguments) -> Result<(), Failure> {
     match arguments.command {
         Command::Plan { name, file, scope } => plan::command(name.as_deref(), file.as_deref(), &scope).await,
         Command::Report { name, output, scope } => report::command(&name, output, &scope).await,
+        Command::Table {
+            names,
+            layout,
+            output,
+            scope,
+        } => table::command(&names, &layout, output, &scope).await,
         Command::Watch { name, scope } => watch::command(&name, &scope).await,
         Command::Run { name, token, scope } => run::command(&name, token, &scope).await,
     }

@@ -1,8 +1,8 @@
 //! `kubectl campaign report`.
 
 use campaign::report;
-use crds::BenchmarkRun;
 use crds::names::LABEL_CAMPAIGN;
+use crds::{BenchmarkCampaign, BenchmarkRun};
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt as _};
 
@@ -23,8 +23,7 @@ pub(crate) async fn command(name: &str, output: Output, scope: &Scope) -> Result
             println!("{json}");
         }
         Output::Csv => {
-            let uid = campaign.uid().unwrap_or_default();
-            let runs = runs(client, &namespace, name, &uid).await?;
+            let runs = runs(client, &namespace, &campaign).await?;
             print!("{}", report::runs_csv(&runs));
         }
     }
@@ -32,7 +31,12 @@ pub(crate) async fn command(name: &str, output: Output, scope: &Scope) -> Result
 }
 
 /// The runs of a campaign, by pages.
-async fn runs(client: Client, namespace: &str, name: &str, uid: &str) -> Result<Vec<BenchmarkRun>, Failure> {
+pub(crate) async fn runs(
+    client: Client,
+    namespace: &str,
+    campaign: &BenchmarkCampaign,
+) -> Result<Vec<BenchmarkRun>, Failure> {
+    let (name, uid) = (campaign.name_any(), campaign.uid().unwrap_or_default());
     let api: Api<BenchmarkRun> = Api::namespaced(client, namespace);
     let mut parameters = ListParams::default()
         .labels(&format!("{LABEL_CAMPAIGN}={name}"))

@@ -17,6 +17,9 @@ pub const LABEL_RUN: &str = "benchmark-campaign.dev/run";
 pub const LABEL_ROLE: &str = "benchmark-campaign.dev/role";
 /// Annotation on a campaign: a token; a token not seen before runs the campaign again.
 pub const ANNOTATION_RUN_REQUEST: &str = "benchmark-campaign.dev/run-request";
+/// Annotation on a campaign: the tables that its results are printed as, one a line
+/// (`rows=Threads columns=AuditSetting metrics=Tps,Qps difference-from=no-audit`).
+pub const ANNOTATION_TABLES: &str = "benchmark-campaign.dev/tables";
 /// Annotation on a database pod: which boot request it answers.
 pub const ANNOTATION_BOOT_SERIAL: &str = "benchmark-campaign.dev/boot-serial";
 /// Annotation on a database pod and part of its configuration's name: hash of the configuration.

@@ -451,6 +451,9 @@ pub struct RunResult {
     /// Bytes of audit log per 1,000 statements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_bytes_per_1000_statements: Option<i64>,
+    /// Bytes of audit log per 1,000 records, of whatever class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub log_bytes_per_1000_records: Option<i64>,
     /// Audit events found against events expected, parts per million.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub audit_completeness_ppm: Option<i64>,

@@ -55,6 +55,8 @@ pub fn operator(cache: &Cache, cluster: &Cluster, names: &ImageNames, watched: &
             "3m",
             "--wait",
             "--take-ownership",
+            // The definitions may have been applied by `cargo verify` of an earlier checkout.
+            "--force-conflicts",
         ]);
         helm.args(values(names, watched));
         command::run("helm upgrade --install", &mut helm, &log)

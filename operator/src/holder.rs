@@ -4,6 +4,7 @@
 use campaign::target_planner::holder::{self, BootWanted, CAMPAIGN, Claimant};
 use crds::audit::AuditSetting;
 use crds::parameter::Parameters;
+use crds::target::TargetType;
 use crds::{BenchmarkCampaign, BenchmarkTarget, BenchmarkTargetStatus};
 use kube::ResourceExt as _;
 use kube::api::PostParams;
@@ -19,9 +20,10 @@ pub fn claimant(campaign: &BenchmarkCampaign) -> Claimant {
     }
 }
 
-/// Takes the target for a campaign and asks for a boot with the target's own configuration, unless it is held
-/// already: by another, who keeps it, or by the campaign, which has asked. Returns whether the status changed.
-pub fn hold(status: &mut BenchmarkTargetStatus, claimant: &Claimant) -> bool {
+/// Takes the target for a campaign and asks for a boot with the target's own configuration (a borrowed server is left
+/// running), unless it is held already: by another, who keeps it, or by the campaign, which has asked. Returns whether the
+/// status changed.
+pub fn hold(type_: TargetType, status: &mut BenchmarkTargetStatus, claimant: &Claimant) -> bool {
     let current = status.holder.as_ref();
     if holder::held(current) {
         return false;
@@ -32,6 +34,9 @@ pub fn hold(status: &mut BenchmarkTargetStatus, claimant: &Claimant) -> bool {
     taken.uid.clone_from(&claimant.uid);
     taken.run = None;
     status.holder = Some(taken);
+    if type_ == TargetType::External {
+        return true;
+    }
     let own = BootWanted {
         parameters: Parameters::new(),
         // The API refuses a setting without a name.
@@ -59,13 +64,14 @@ pub async fn change(
     context: &Context,
     namespace: &str,
     name: &str,
-    change: impl FnOnce(&mut BenchmarkTargetStatus) -> bool,
+    change: impl FnOnce(TargetType, &mut BenchmarkTargetStatus) -> bool,
 ) -> Result<()> {
     let api = context.namespaced::<BenchmarkTarget>(namespace);
     let Some(mut target) = timed("reading a target", api.get_opt(name)).await? else {
         return Ok(());
     };
-    if change(target.status.get_or_insert_default()) {
+    let type_ = target.spec.type_;
+    if change(type_, target.status.get_or_insert_default()) {
         timed(
             "taking or giving up a target",
             api.replace_status(name, &PostParams::default(), &target),
@@ -90,12 +96,18 @@ mod tests {
     #[test]
     fn a_target_has_one_holder_and_serials_never_go_back() {
         let mut status = BenchmarkTargetStatus::default();
-        assert!(hold(&mut status, &claimant("a")));
-        assert!(!hold(&mut status, &claimant("a")), "asking twice is asking once");
-        assert!(!hold(&mut status, &claimant("b")), "held by another");
+        assert!(hold(TargetType::Managed, &mut status, &claimant("a")));
+        assert!(
+            !hold(TargetType::Managed, &mut status, &claimant("a")),
+            "asking twice is asking once"
+        );
+        assert!(
+            !hold(TargetType::Managed, &mut status, &claimant("b")),
+            "held by another"
+        );
         assert!(!release(&mut status, "b"), "not its own");
         assert!(release(&mut status, "a"));
-        assert!(hold(&mut status, &claimant("b")));
+        assert!(hold(TargetType::Managed, &mut status, &claimant("b")));
         let serial = status
             .holder
             .as_ref()

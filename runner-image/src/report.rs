@@ -112,6 +112,10 @@ pub fn figures(
         log_bytes_per_1000_statements: audit_bytes
             .zip(sent)
             .and_then(|(bytes, sent)| Some(bytes.checked_mul(1_000)? / sent)),
+        log_bytes_per_1000_records: audit_bytes.and_then(|bytes| {
+            let records = audit_events.values().sum();
+            bytes.checked_mul(1_000)?.checked_div(records)
+        }),
         audit_completeness_ppm: setting.statement_classes.and_then(|classes| {
             setting.audit.as_ref()?;
             let found = classes.iter().filter_map(|class| audit_events.get(*class)).sum();

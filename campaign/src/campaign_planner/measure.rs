@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crds::campaign::CampaignState;
-use crds::target::IdleTargets;
+use crds::target::{IdleTargets, TargetType};
 use kube::ResourceExt as _;
 
 use super::answers::{self, Found};
@@ -286,7 +286,9 @@ impl Planner<'_> {
         let mut released = Vec::new();
         for target in self.view.targets {
             let name = target.name_any();
-            if targets::holds(campaign, target) && !in_use.contains(&name) {
+            // A borrowed server is given back once, at the end: each time, its data would go too.
+            let kept = target.spec.type_ == TargetType::External && !suspended;
+            if targets::holds(campaign, target) && !in_use.contains(&name) && !kept {
                 released.push(Action::ReleaseTarget { name });
             }
         }

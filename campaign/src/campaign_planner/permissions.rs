@@ -68,6 +68,10 @@ pub(super) fn refused(matrix: &Matrix<'_>, instance: (usize, usize), external: &
             ));
         }
     }
+    if external.topology.is_some() {
+        refused
+            .push("spec.external.topology: this release does not look at replicas: leave it out".to_owned());
+    }
     if let Some(hook) = [
         ("setParameters", external.hooks.set_parameters.is_some()),
         ("setAudit", external.hooks.set_audit.is_some()),
@@ -142,6 +146,9 @@ mod tests {
         assert!(words(&external, "BeforeEachArm")[0].contains("does not say how it is restarted"));
         external.restart = Some(RestartRoute::default());
         assert_eq!(words(&external, "BeforeEachArm"), Vec::<String>::new());
+        external.topology = Some(crds::target::Topology::default());
+        assert!(words(&external, "Never")[0].contains("spec.external.topology"));
+        external.topology = None;
         external.restart = Some(RestartRoute {
             type_: RouteType::Workload,
             ..RestartRoute::default()

@@ -6,7 +6,7 @@ use crds::audit::AuditSetting;
 use crds::campaign::CampaignState;
 use crds::names::condition::{READY, STALLED};
 use crds::parameter::Parameters;
-use crds::target::IdleTargets;
+use crds::target::{IdleTargets, TargetType};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt as _;
 
@@ -191,7 +191,8 @@ impl Planner<'_> {
                 return Stand::Doomed(problems.clone());
             }
             let more_than_one = ready.matrix.instances().len() > 1;
-            if held && more_than_one && campaign.spec.idle_targets == IdleTargets::Stop {
+            let ours = target.spec.type_ == TargetType::Managed;
+            if held && ours && more_than_one && campaign.spec.idle_targets == IdleTargets::Stop {
                 self.actions.push(Action::ReleaseTarget {
                     name: name.to_owned(),
                 });

@@ -98,7 +98,7 @@ fn figures(result: &RunResult) -> String {
 }
 
 /// A field, in quotes where it needs them.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

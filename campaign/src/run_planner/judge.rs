@@ -8,7 +8,7 @@ use crds::target::CleanShutdown;
 
 use super::finish::{Judged, finding};
 use super::{RunView, load_seconds};
-use crate::target_planner::split_boot_identity;
+use crate::target_planner::{split_boot_identity, split_borrowed_boot_identity};
 use crate::validity::{
     Arrivals, AuditCount, BootIdentity, Disturbance, Evidence, GeneratorUsage, InvalidReason, Report,
     Shutdown, Snapshot, judge_run,
@@ -74,7 +74,7 @@ fn evidence(view: &RunView, report: &RunReport, generators: &[RunObservations]) 
 
     let node = view.target.as_ref().and_then(|t| t.status.node.clone());
     let mut before = Snapshot {
-        boot: managed_boot(&proof.boot_identity),
+        boot: boot(&proof.boot_identity),
         node: status
             .environment
             .as_ref()
@@ -107,7 +107,7 @@ fn evidence(view: &RunView, report: &RunReport, generators: &[RunObservations]) 
         }
     });
     Evidence {
-        visit_boot: spec.requires_boot.as_deref().and_then(managed_boot),
+        visit_boot: spec.requires_boot.as_deref().and_then(boot),
         before,
         after,
         report: completeness(report, &result),
@@ -115,7 +115,10 @@ fn evidence(view: &RunView, report: &RunReport, generators: &[RunObservations]) 
             .iter()
             .filter_map(|seen| generator(seen, window_seconds))
             .collect(),
-        disturbance: observed.map(|seen| disturbance(seen, window_seconds)),
+        // What else the machine of a borrowed server does is not seen.
+        disturbance: observed
+            .filter(|_| !matches!(boot(&proof.boot_identity), Some(BootIdentity::External { .. })))
+            .map(|seen| disturbance(seen, window_seconds)),
         read_only: view.read_only,
         stalled_seconds: result
             .stalled_seconds
@@ -156,7 +159,14 @@ fn completeness(report: &RunReport, result: &RunResult) -> Report {
     Report::Complete
 }
 
-fn managed_boot(identity: &str) -> Option<BootIdentity> {
+fn boot(identity: &str) -> Option<BootIdentity> {
+    if let Some((server, host, started)) = split_borrowed_boot_identity(identity) {
+        return Some(BootIdentity::External {
+            server: server.to_owned(),
+            host: host.to_owned(),
+            started_ms: started * 1000,
+        });
+    }
     let (pod_uid, container_id) = split_boot_identity(identity)?;
     Some(BootIdentity::Managed {
         pod_uid: pod_uid.to_owned(),
@@ -175,18 +185,26 @@ fn boot_at_the_end(
         .target
         .as_ref()
         .and_then(|t| t.status.boot.as_ref())
-        .and_then(|b| managed_boot(&b.identity));
+        .and_then(|b| boot(&b.identity));
     match (now, seen.same_boot) {
         (Some(now), _) if before.is_some_and(|before| *before != now) => Some(now),
         (Some(now), Some(true)) => Some(now),
         (Some(_), None) => None,
         // The server is down in the cluster's eyes, or says itself that it is another: no boot equals this one.
-        (None, _) | (Some(_), Some(false)) => Some(BootIdentity::Managed {
-            pod_uid: match before {
-                Some(BootIdentity::Managed { pod_uid, .. }) => pod_uid.clone(),
-                _ => String::new(),
+        (None, _) | (Some(_), Some(false)) => Some(match before {
+            Some(BootIdentity::External { server, host, .. }) => BootIdentity::External {
+                server: server.clone(),
+                host: host.clone(),
+                started_ms: 0,
             },
-            container_id: String::new(),
+            Some(BootIdentity::Managed { pod_uid, .. }) => BootIdentity::Managed {
+                pod_uid: pod_uid.clone(),
+                container_id: String::new(),
+            },
+            None => BootIdentity::Managed {
+                pod_uid: String::new(),
+                container_id: String::new(),
+            },
         }),
     }
 }

@@ -28,17 +28,15 @@ pub(super) struct Whole {
 pub(super) fn whole(pods: &[EndedPod], count: i32, window_seconds: u32) -> Result<Whole, Finding> {
     let mut reports = Vec::new();
     for pod in pods {
-        match serde_json::from_str::<RunReport>(&pod.message) {
-            Ok(report) => reports.push((pod.index, report)),
-            Err(_) => {
-                let message = format!(
-                    "the runner ended with exit code {} and without a report: {}",
-                    pod.exit_code,
-                    tail(&pod.message, 300)
-                );
-                return Err(finding("NoCompleteReport", &told_by(pod.index, count, &message)));
-            }
-        }
+        let Ok(report) = serde_json::from_str::<RunReport>(&pod.message) else {
+            let message = format!(
+                "the runner ended with exit code {} and without a report: {}",
+                pod.exit_code,
+                tail(&pod.message, 300)
+            );
+            return Err(finding("NoCompleteReport", &told_by(pod.index, count, &message)));
+        };
+        reports.push((pod.index, report));
     }
     if count <= 1 {
         return match reports.into_iter().next() {
@@ -244,7 +242,7 @@ fn series(reports: &[RunReport]) -> Option<Series> {
     };
     Some(Series {
         step_seconds,
-        tps: together(|series| &series.tps, |one, other| one.saturating_add(other)),
+        tps: together(|series| &series.tps, i64::saturating_add),
         p95_micros: together(|series| &series.p95_micros, i64::max),
     })
 }

@@ -54,6 +54,13 @@ pub fn boot_identity(server: &ServerFound, host: &str) -> String {
     format!("{}@{host}/{}", server.server_identity, server.started)
 }
 
+/// Server identity, host and start (seconds since 1970) of a [`boot_identity`]; `None` for a managed server's.
+pub fn split_boot_identity(identity: &str) -> Option<(&str, &str, u64)> {
+    let (server, rest) = identity.split_once('@')?;
+    let (host, started) = rest.rsplit_once('/')?;
+    Some((server, host, started.parse().ok()?))
+}
+
 impl Planner<'_> {
     pub(super) fn external(&mut self, external: &External) -> Decision {
         let view = self.view;

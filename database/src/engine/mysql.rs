@@ -133,6 +133,10 @@ impl Dialect for MySql {
         catalogue::objections(session, catalogue, wanted).boxed()
     }
 
+    fn identity(&self) -> &'static str {
+        "@@server_uuid"
+    }
+
     fn audit_plugins(&self) -> &'static str {
         "SELECT UPPER(PLUGIN_NAME) FROM information_schema.PLUGINS WHERE PLUGIN_TYPE = 'AUDIT'"
     }

@@ -139,9 +139,12 @@ async fn what_a_campaign_changed_is_put_back_from_any_point(
     assert_eq!(restore(&login, &original).await, []);
     assert_eq!(look(&server), before);
 
-    // The data was made, nothing else.
+    // The data was made, nothing else. Whether it is marked or not, it is the same server.
+    let identity = async || Databases.identify(&login).await.unwrap().server_identity;
+    let known = identity().await;
     prepare(&server, &login, engine, 1).await;
     assert_ne!(look(&server), before);
+    assert_eq!(identity().await, known);
     assert_eq!(restore(&login, &original).await, []);
     assert_eq!(look(&server), before);
 

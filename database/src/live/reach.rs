@@ -10,7 +10,8 @@ use crate::{DatabaseAccess as _, DatabaseError, Databases};
 #[tokio::test]
 async fn a_server_says_who_it_is_and_keeps_its_identity_over_boots() {
     let mut server = TestServer::start();
-    let login = server.login(None);
+    let agent = TestAgent::start(&server.layout().volume).await;
+    let login = server.login(Some(&agent));
     let first = Databases.identify(&login).await.unwrap();
     assert!(first.version.contains("MariaDB"), "{first:?}");
     assert_eq!(first.flavour, "MariaDB");

@@ -22,7 +22,6 @@ pub(crate) const NAMESPACES: &[&str] = &[
     "e2e-load",
     "e2e-postgresql",
     "e2e-external",
-    "e2e-studies",
     "e2e-agreement",
     "e2e-kills",
     "e2e-deletion",

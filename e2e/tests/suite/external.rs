@@ -21,6 +21,8 @@ fn server(bench: &Bench) {
         "volumeMounts": [{"name": "data", "mountPath": "/data"}, {"name": "owner", "mountPath": "/owner"}],
         "startupProbe": {"exec": {"command": ["mariadb-admin", "--no-defaults", "--socket=/tmp/s", "--user=root", "ping"]},
                          "periodSeconds": 1, "failureThreshold": 120},
+        // Guaranteed, with a core of its own: the load generator needs the other.
+        "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
         "securityContext": {"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}},
     });
     let meta = |name: &str| json!({"name": name, "namespace": NAMESPACE, "labels": {"app": POD, "suite": "foreign"}});

@@ -106,14 +106,17 @@ async fn carry_out_one(state: &State, campaign: &BenchmarkCampaign, action: &Act
         }
         Action::HoldTarget { name } => {
             let claimant = holder::claimant(campaign);
-            holder::change(context, &namespace, name, |status| {
-                holder::hold(status, &claimant)
+            holder::change(context, &namespace, name, |type_, status| {
+                holder::hold(type_, status, &claimant)
             })
             .await?;
             Ok(Outcome::Done)
         }
         Action::ReleaseTarget { name } => {
-            holder::change(context, &namespace, name, |status| holder::release(status, &uid)).await?;
+            holder::change(context, &namespace, name, |_, status| {
+                holder::release(status, &uid)
+            })
+            .await?;
             Ok(Outcome::Done)
         }
         Action::CheckTarget {

@@ -10,6 +10,7 @@ use crds::campaign::default_generator_resources;
 use crds::names::{
     CONTAINER_RUNNER, LABEL_CAMPAIGN, LABEL_ROLE, LABEL_RUN, LABEL_TARGET, MEETING_PORT, secret,
 };
+use crds::target::TargetType;
 use crds::{BenchmarkRun, BenchmarkTarget};
 use database::engine::SECRET_DIRECTORY;
 use k8s_openapi::api::batch::v1::{
@@ -257,6 +258,9 @@ fn volumes(order: &Order<'_>) -> Vec<Volume> {
         path: key.to_owned(),
         mode: None,
     };
+    // A borrowed server has no agent, and a certificate authority only where its owner gives one.
+    let borrowed = order.target.spec.type_ == TargetType::External;
+    let third = if borrowed { secret::CA } else { secret::AGENT_TOKEN };
     let mut volumes = vec![
         Volume {
             name: "order".to_owned(),
@@ -277,13 +281,9 @@ fn volumes(order: &Order<'_>) -> Vec<Volume> {
             name: "credentials".to_owned(),
             secret: Some(SecretVolumeSource {
                 secret_name: Some(login::secret_name(order.target)),
-                items: Some(vec![
-                    file(secret::USERNAME),
-                    file(secret::PASSWORD),
-                    file(secret::AGENT_TOKEN),
-                ]),
+                items: Some(vec![file(secret::USERNAME), file(secret::PASSWORD), file(third)]),
                 default_mode: Some(0o440),
-                optional: None,
+                optional: borrowed.then_some(true),
             }),
             ..Volume::default()
         },

@@ -242,8 +242,8 @@ mod tests {
         let over = json!({"terminated": {"exitCode": 0, "message": "{}"}});
         let pods = [indexed(2, &over), indexed(0, &running), indexed(1, &over)];
         let pods: Vec<&Pod> = pods.iter().collect();
-        let indexes: Vec<i32> = all_ended(&pods).iter().map(|pod| pod.index).collect();
-        assert_eq!(indexes, [1, 2]);
+        let places: Vec<i32> = all_ended(&pods).iter().map(|pod| pod.index).collect();
+        assert_eq!(places, [1, 2]);
         assert_eq!(most_telling(&pods).unwrap().state, RunnerState::Running);
         let broken = indexed(
             3,

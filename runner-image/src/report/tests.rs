@@ -61,6 +61,7 @@ fn figures_relate_costs_to_the_queries_of_the_whole_load() {
     );
     assert_eq!(result.audit_completeness_ppm, Some(1_000_000));
     assert_eq!(result.log_bytes_per_1000_statements, Some(100_000));
+    assert_eq!(result.log_bytes_per_1000_records, Some(24_737_600_000 / 247_385));
     assert_eq!(result.cpu_nanos_per_statement, Some(7_000_000_000 / 247_376));
     assert_eq!(result.server_cpu_ppm, Some(875_000));
     // CPU 0 was busy for 5,000 of 8,000 ms, 3,000 of them by us: 6,000 were to be had.

@@ -7,7 +7,7 @@ use crds::campaign::{CellSelector, Database};
 use crds::load::CacheState;
 use crds::parameter::{ParameterValue, Parameters};
 use crds::quantity;
-use crds::target::TargetType;
+use crds::target::{Engine, TargetType};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::super::Problem;
@@ -64,6 +64,14 @@ fn managed(at: &str, database: &Database, problems: &mut Vec<Problem>) {
             "set it, such as mariadb:11.8",
         ));
     }
+    if let Some(version) = too_old(database) {
+        problems.push(Problem::new(
+            format!("{at}.expect.version"),
+            version,
+            "this release runs MySQL from 5.7 on: an older server cannot make its own data directory",
+            "use a newer image",
+        ));
+    }
     positive(
         &format!("{at}.managed.storage.size"),
         &managed.storage.size,
@@ -75,6 +83,15 @@ fn managed(at: &str, database: &Database, problems: &mut Vec<Problem>) {
         &managed.configuration,
         problems,
     );
+}
+
+/// The version expected, if no managed server of it can be started: `mysqld --initialize` came with 5.7.
+fn too_old(database: &Database) -> Option<&str> {
+    let version = database.expect.as_ref()?.version.as_deref()?;
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().ok());
+    let (major, minor) = (parts.next()??, parts.next().flatten());
+    let old = major < 5 || (major == 5 && minor.is_some_and(|minor| minor < 7));
+    (database.engine == Engine::MySQL && old).then_some(version)
 }
 
 fn external(at: &str, spec: &BenchmarkCampaignSpec, database: &Database, problems: &mut Vec<Problem>) {

@@ -13,22 +13,26 @@ use crate::audit::{self, Found, Mechanism};
 use crate::identity::flavour;
 
 pub(super) async fn identify(session: &mut Session, login: &Login) -> Result<ServerIdentity> {
-    let rows: Vec<(String, String, String, String, i64)> = session
-        .rows(
-            "ask the server who it is",
-            "SELECT @@version, @@version_comment, @@hostname, @@datadir, UNIX_TIMESTAMP()",
-        )
-        .await?;
-    let (version, comment, host_name, data, now) = rows.into_iter().next().unwrap_or_default();
+    let sql = format!(
+        "SELECT @@version, @@version_comment, @@hostname, {}, UNIX_TIMESTAMP()",
+        session.dialect().identity()
+    );
+    let rows: Vec<(String, String, String, String, i64)> =
+        session.rows("ask the server who it is", &sql).await?;
+    let (version, comment, host_name, own, now) = rows.into_iter().next().unwrap_or_default();
     let uptime: Vec<(String, i64)> = session
         .rows("read the uptime", "SHOW GLOBAL STATUS LIKE 'Uptime'")
         .await?;
     let started = now - uptime.first().map_or(0, |(_, seconds)| *seconds);
-    // The server's own @@server_uid follows its network card, so it changes with every pod; the marker stays with the
-    // data. Without a marker, host and data directory tell two servers apart.
-    let server_identity = match super::marker::read_fence(session).await? {
+    // A managed server's @@server_uid follows its network card, so it changes with every pod; the marker stays with the
+    // data. A borrowed server has a marker only while it is borrowed: it is known by what it always has.
+    let marked = match login.connection.agent {
+        Some(_) => super::marker::read_fence(session).await?,
+        None => None,
+    };
+    let server_identity = match marked {
         Some(fence) => fence.server_identity,
-        None => format!("{host_name}:{}:{data}", login.connection.port),
+        None => own,
     };
     let dialect = session.dialect();
     let plugins: Vec<String> = session

@@ -55,6 +55,11 @@ pub(crate) trait Dialect: EngineFacts {
         async { Ok(Vec::new()) }.boxed()
     }
 
+    /// Expression that tells a borrowed server from every other, at every boot.
+    fn identity(&self) -> &'static str {
+        "CONCAT(@@hostname, ':', @@port, ':', @@datadir)"
+    }
+
     /// Query that gives the names, in upper case, of audit plugins that could be loaded or are.
     fn audit_plugins(&self) -> &'static str;
 
