@@ -43,6 +43,7 @@ use crate::placement::{NodeSelector, Toleration};
 #[x_kube(
     validation = Rule::new("has(self.managed) == (self.type == 'Managed')").message("type Managed needs managed: {image, resources, storage}, and managed is only for type Managed"),
     validation = Rule::new("has(self.external) == (self.type == 'External')").message("type External needs external: {host, credentialsSecretRef}, and external is only for type External"),
+    validation = Rule::new("!(self.engine == 'PostgreSQL' && has(self.external) && has(self.external.restart) && self.external.restart.type == 'Statement')").message("no statement restarts a PostgreSQL server: use type Workload, Job or Http").field_path(".external.restart"),
     validation = Rule::new("self.engine == oldSelf.engine && self.type == oldSelf.type").message("engine and type cannot change: make a new BenchmarkTarget"),
 )]
 pub struct BenchmarkTargetSpec {

@@ -87,6 +87,7 @@ async fn check<S: Server>(
     let names = layers().flat_map(Parameters::keys).map(|n| canonical_name(n));
     let catalogue = session.catalogue(&names.collect()).await?;
     let identity = session.identify(login).await?;
+    let found = session.found(login).await?;
     let managed = login.connection.agent.is_some();
     let mut problems = Vec::new();
     for layer in layers() {
@@ -120,15 +121,30 @@ async fn check<S: Server>(
             }),
             Ok(mechanism) => {
                 problems.extend(mechanism.problems(setting));
-                if !identity.capabilities.audit.contains(&setting.type_) {
+                let plugin = mechanism.plugin().unwrap_or_default();
+                let mut problem = |message: String| {
                     problems.push(ParameterProblem {
                         name: setting.name.clone(),
-                        message: format!(
-                            "audit setting {}: this server has no plugin {}: use an image that ships it",
-                            setting.name,
-                            mechanism.plugin().unwrap_or_default()
-                        ),
+                        message: format!("audit setting {}: {message}", setting.name),
                     });
+                };
+                if !identity.capabilities.audit.contains(&setting.type_) {
+                    problem(if !managed && mechanism.uninstall().is_none() {
+                        format!(
+                            "this server has not loaded {plugin} and no statement loads it: its owner must add it to \
+                             shared_preload_libraries and restart it"
+                        )
+                    } else {
+                        format!("this server has no plugin {plugin}: use an image that ships it")
+                    });
+                }
+                if !managed {
+                    for other in audit::stays(engine.engine(), setting, &found) {
+                        problem(format!(
+                            "this server has loaded {other:?} and no statement unloads it: use {{type: {other:?}, state: \
+                             InstalledOff}} as the level that does not record"
+                        ));
+                    }
                 }
             }
         }

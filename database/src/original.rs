@@ -73,6 +73,12 @@ fn variables_of(mechanism: &dyn Mechanism, found: &Found) -> BTreeSet<String> {
         .collect()
 }
 
+/// Variables of every mechanism that may be switched.
+fn switches(engine: Engine, permissions: &Permissions, found: &Found) -> BTreeSet<String> {
+    let mechanisms = permitted(engine, permissions);
+    mechanisms.iter().flat_map(|m| variables_of(*m, found)).collect()
+}
+
 /// See [`crate::DatabaseAccess::capture`].
 pub(crate) async fn capture<S: Server>(
     engine: Engine,
@@ -80,12 +86,10 @@ pub(crate) async fn capture<S: Server>(
     permissions: &Permissions,
     owner: &str,
 ) -> Result<Captured> {
-    if !S::BORROWED {
-        return Err(DatabaseError::Unsupported(format!(
-            "this release cannot put back what a borrowed {engine:?} server had: use type Managed"
-        )));
-    }
     in_session!(S, login, session => {
+        let found = session.found(login).await?;
+        let switches = switches(engine, permissions, &found);
+        session.borrowable(permissions, &switches).await?;
         // Whoever reads the values must be the only one who changes them from then on.
         match session.own_marker(owner).await {
             Ok(whose) if whose == owner => capture_in(engine, login, permissions, session).await,
@@ -107,19 +111,16 @@ async fn capture_in<S: Server>(
         .keys()
         .filter(|name| permissions.permits_parameter(name));
     let mut names: BTreeSet<String> = permitted_names.cloned().collect();
-    let mechanisms = permitted(engine, permissions);
-    for mechanism in &mechanisms {
-        names.extend(variables_of(*mechanism, &found));
-    }
+    names.extend(switches(engine, permissions, &found));
     let catalogue = session.catalogue(&names).await?;
     let settable = |name: &&String| {
         catalogue
             .get(name)
             .is_some_and(|v| !v.read_only && !v.fixed && !v.session_only)
     };
+    let names: BTreeSet<String> = names.iter().filter(settable).cloned().collect();
     let parameters = names
         .iter()
-        .filter(settable)
         .map(|name| {
             let value = catalogue.get(name).map(|v| v.value.clone());
             (name.clone(), value.unwrap_or_default())
@@ -136,6 +137,7 @@ async fn capture_in<S: Server>(
             .collect(),
         state: Box::new(OriginalState {
             parameters,
+            persisted: session.persisted(&names).await?,
             plugins: active.map(|(name, _)| name.clone()).collect(),
             schemas,
             ..OriginalState::default()
@@ -166,7 +168,7 @@ pub(crate) async fn restore<S: Server>(
         let left = match original {
             Some(original) => restore_in(engine, login, original, session).await,
             // It was said to be ours, and nothing else was done.
-            None => session.drop_schema(marker::SCHEMA, DROP_LIMIT).await.map(|()| Vec::new()),
+            None => session.drop_marker(DROP_LIMIT).await.map(|()| Vec::new()),
         };
         session.release(exclusive::CHANGING).await;
         left
@@ -191,6 +193,7 @@ async fn restore_in<S: Server>(
         // What the server does not take is found by the read-back below.
         session.apply("original value", &statement).await?;
     }
+    session.put_back(original).await?;
     let ours = installed_since(engine, &session.found(login).await?, original);
     for (_, statement) in &ours {
         let _ = session.run("unload a plugin", statement).await;
@@ -202,29 +205,34 @@ async fn restore_in<S: Server>(
     {
         sleep(Duration::from_millis(200)).await;
     }
-    let mut schemas = vec![marker::SCHEMA];
-    if !original.retain {
-        schemas.insert(0, login.connection.schema.as_str());
+    let data = login.connection.schema.as_str();
+    let made = !data.is_empty()
+        && data != marker::SCHEMA
+        && !S::belongs_to_server(data)
+        && !original.schemas.iter().any(|s| s == data)
+        && session.schemas().await?.iter().any(|s| s == data);
+    if made && original.retain {
+        session.leave_data().await?;
+    } else if made {
+        session.drop_schema(data, DROP_LIMIT).await?;
     }
-    let there = session.schemas().await?;
-    let made = |schema: &str| {
-        !schema.is_empty()
-            && !S::belongs_to_server(schema)
-            && there.iter().any(|s| s == schema)
-            && !original.schemas.iter().any(|s| s == schema)
-    };
     // The marker says what the data is: it goes last.
-    for schema in schemas.iter().copied().filter(|s| made(s)) {
-        session.drop_schema(schema, DROP_LIMIT).await?;
-    }
-    left(engine, login, original, &schemas, session).await
+    session.drop_marker(DROP_LIMIT).await?;
+    left(engine, login, original, session).await
+}
+
+/// Parameters whose values are put back: of the others it is what was persisted.
+fn by_value(original: &OriginalState) -> impl Iterator<Item = (&String, &String)> {
+    let persisted = &original.persisted;
+    original
+        .parameters
+        .iter()
+        .filter(|(name, _)| !persisted.contains_key(*name))
 }
 
 /// Statements that put back the values that differ.
 fn parameters(catalogue: &Catalogue, original: &OriginalState) -> Vec<Statement> {
-    original
-        .parameters
-        .iter()
+    by_value(original)
         .filter_map(|(name, value)| {
             let variable = catalogue.get(name)?;
             if variable.value == *value {
@@ -242,8 +250,10 @@ fn parameters(catalogue: &Catalogue, original: &OriginalState) -> Vec<Statement>
 fn unloaded_since(engine: Engine, found: &Found, original: &OriginalState) -> Vec<&'static dyn Mechanism> {
     audit::mechanisms(engine)
         .filter(|m| {
-            m.plugin()
-                .is_some_and(|p| original.plugins.iter().any(|o| o == p) && !found.plugin_active(p))
+            // What we cannot unload, we have not.
+            m.uninstall().is_some()
+                && m.plugin()
+                    .is_some_and(|p| original.plugins.iter().any(|o| o == p) && !found.plugin_active(p))
         })
         .collect()
 }
@@ -263,13 +273,10 @@ async fn left<S: Server>(
     engine: Engine,
     login: &Login,
     original: &OriginalState,
-    schemas: &[&str],
     session: &mut S,
 ) -> Result<Vec<Left>> {
     let catalogue = session.catalogue(&BTreeSet::new()).await?;
-    let mut left: Vec<Left> = original
-        .parameters
-        .iter()
+    let mut left: Vec<Left> = by_value(original)
         .filter_map(|(name, value)| {
             let now = &catalogue.get(name)?.value;
             (now != value).then(|| Left {
@@ -303,18 +310,21 @@ async fn left<S: Server>(
                     .join("; "),
             }),
     );
+    left.extend(session.not_put_back(original).await?);
+    let data = &login.connection.schema;
     let there = session.schemas().await?;
-    left.extend(
-        schemas
-            .iter()
-            .filter(|schema| {
-                there.iter().any(|s| s == *schema) && !original.schemas.iter().any(|s| s == *schema)
-            })
-            .map(|schema| Left {
-                what: format!("schema {schema} is still there"),
-                statement: format!("DROP DATABASE {schema}"),
-            }),
-    );
+    if !original.retain && there.contains(data) && !original.schemas.contains(data) {
+        left.push(Left {
+            what: format!("schema {data} is still there"),
+            statement: format!("DROP DATABASE {data}"),
+        });
+    }
+    if session.has_marker().await? {
+        left.push(Left {
+            what: format!("schema {} is still there", marker::SCHEMA),
+            statement: S::drop_marker_by_hand(),
+        });
+    }
     Ok(left)
 }
 

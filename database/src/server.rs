@@ -2,12 +2,13 @@
 //! in its own SQL is behind this trait; the steps themselves (`establish`, `exclusive`, `settle`, `cache`, `calls`) exist
 //! once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crds::dataset::DatasetStatus;
 use crds::environment::Environment;
 use crds::parameter::Parameters;
+use crds::target::{OriginalState, Permissions};
 
 use crate::access::{Login, ParameterProblem, Result, ServerIdentity};
 use crate::after::Counters;
@@ -15,6 +16,7 @@ use crate::audit::{Found, Statement};
 use crate::cache::Reads;
 use crate::catalogue::Catalogue;
 use crate::marker::{Fence, Progress};
+use crate::original::Left;
 use crate::settle::Sample;
 
 /// How often a session that waits for something else says that it is there.
@@ -22,9 +24,6 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 
 /// An open session. Each method is one question or one change; none decides anything.
 pub(crate) trait Server: Sized + Send {
-    /// Whether what a borrowed server had can be captured and put back.
-    const BORROWED: bool;
-
     /// Connects and logs in.
     fn open(login: &Login) -> impl Future<Output = Result<Self>> + Send;
 
@@ -68,6 +67,51 @@ pub(crate) trait Server: Sized + Send {
 
     /// Whose the marker schema of a borrowed server is; `None` where nobody said so.
     fn marker_owner(&mut self) -> impl Future<Output = Result<Option<String>>> + Send;
+
+    /// Whether there is a marker schema.
+    fn has_marker(&mut self) -> impl Future<Output = Result<bool>> + Send;
+
+    /// Drops the marker schema.
+    fn drop_marker(&mut self, limit: Duration) -> impl Future<Output = Result<()>> + Send;
+
+    /// The statement by which a person drops the marker schema.
+    fn drop_marker_by_hand() -> String {
+        format!("DROP DATABASE {}", crate::marker::SCHEMA)
+    }
+
+    /// Fails, and says why, where a borrowed server could not be left as it was or its login may not do what borrowing
+    /// takes. `names` are parameters that are set whatever a campaign asks for. Nothing is changed.
+    fn borrowable(
+        &mut self,
+        _permissions: &Permissions,
+        _names: &BTreeSet<String>,
+    ) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// What is persisted of parameters, where setting one persists it. Empty where what is set lasts as long as the server
+    /// runs: then values are put back, not texts.
+    fn persisted(
+        &mut self,
+        _names: &BTreeSet<String>,
+    ) -> impl Future<Output = Result<BTreeMap<String, Option<String>>>> + Send {
+        async { Ok(BTreeMap::new()) }
+    }
+
+    /// Puts back what was persisted, and waits until it is in force.
+    fn put_back(&mut self, _original: &OriginalState) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// What of that is still not as it was.
+    fn not_put_back(&mut self, _original: &OriginalState) -> impl Future<Output = Result<Vec<Left>>> + Send {
+        async { Ok(Vec::new()) }
+    }
+
+    /// Takes out of data that is kept what an audit mechanism put there.
+    fn leave_data(&mut self) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
 
     /// The fence row; `None` where there is no marker schema.
     fn read_fence(&mut self) -> impl Future<Output = Result<Option<Fence>>> + Send;

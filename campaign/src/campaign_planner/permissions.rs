@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crds::audit::AuditType;
 use crds::load::RestartWhen;
-use crds::target::{External, RouteType};
+use crds::target::{Engine, External, RouteType};
 
 use crate::matrix::Matrix;
 
@@ -50,7 +50,10 @@ pub(super) fn refused(matrix: &Matrix<'_>, instance: (usize, usize), external: &
     if matrix.spec.restart.policy != RestartWhen::Never {
         let policy = matrix.spec.restart.policy;
         let route = external.restart.as_ref().map(|route| route.type_);
-        if !permissions.restart {
+        let engine = matrix.spec.databases.get(instance.0).map(|database| database.engine);
+        if let Some(why) = engine.zip(route).and_then(|(engine, route)| no_such_route(engine, route)) {
+            refused.push(why);
+        } else if !permissions.restart {
             refused.push(format!(
                 "restart.policy {policy:?} and its owner permits no restart: set spec.external.permissions.restart: true \
                  and spec.external.restart of the target, or use restart: {{policy: Never}}"
@@ -84,6 +87,15 @@ pub(super) fn refused(matrix: &Matrix<'_>, instance: (usize, usize), external: &
         ));
     }
     refused
+}
+
+/// Why servers of an engine are not restarted by a route, if they are not.
+fn no_such_route(engine: Engine, route: RouteType) -> Option<String> {
+    (engine == Engine::PostgreSQL && route == RouteType::Statement).then(|| {
+        "spec.external.restart.type Statement: no statement restarts a PostgreSQL server: use Workload, Job or Http, or \
+         restart: {policy: Never}"
+            .to_owned()
+    })
 }
 
 #[cfg(test)]
@@ -128,6 +140,14 @@ mod tests {
             );
         }
         assert_eq!(said.len(), 4, "{said:#?}");
+    }
+
+    #[test]
+    fn no_statement_restarts_postgresql() {
+        let why = no_such_route(Engine::PostgreSQL, RouteType::Statement);
+        assert!(why.is_some_and(|why| why.contains("Workload, Job or Http")));
+        assert_eq!(no_such_route(Engine::PostgreSQL, RouteType::Workload), None);
+        assert_eq!(no_such_route(Engine::MySQL, RouteType::Statement), None);
     }
 
     #[test]

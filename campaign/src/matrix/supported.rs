@@ -8,7 +8,7 @@ use crds::workload::WorkloadType;
 /// Database engines.
 pub const ENGINES: &[Engine] = &[Engine::MariaDB, Engine::MySQL, Engine::PostgreSQL];
 /// Engines whose servers can be borrowed: what they had can be put back.
-pub const BORROWED: &[Engine] = &[Engine::MariaDB, Engine::MySQL];
+pub const BORROWED: &[Engine] = &[Engine::MariaDB, Engine::MySQL, Engine::PostgreSQL];
 /// Audit mechanisms.
 pub const AUDITS: &[AuditType] = &[
     AuditType::None,

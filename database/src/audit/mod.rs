@@ -234,6 +234,15 @@ pub fn statements(engine: Engine, setting: &AuditSetting, found: &Found) -> Resu
     Ok(statements)
 }
 
+/// Mechanisms that are loaded, are not the setting's, and cannot be unloaded by a statement.
+pub fn stays(engine: Engine, setting: &AuditSetting, found: &Found) -> Vec<AuditType> {
+    mechanisms(engine)
+        .filter(|m| m.kind() != setting.type_ && m.uninstall().is_none())
+        .filter(|m| m.plugin().is_some_and(|plugin| found.plugin_active(plugin)))
+        .map(Mechanism::kind)
+        .collect()
+}
+
 /// Statements that silence every mechanism that records.
 pub fn silence(engine: Engine, found: &Found) -> Vec<Statement> {
     mechanisms(engine)

@@ -5,6 +5,7 @@
 #![allow(clippy::expect_used, clippy::missing_panics_doc)]
 
 mod agent;
+mod cut;
 mod server_root;
 
 use std::path::Path;
@@ -17,6 +18,7 @@ use crds::target::{BootRequest, Engine};
 use tempfile::TempDir;
 
 pub use agent::TestAgent;
+pub use cut::CutLine;
 use server_root::Programs;
 
 use crate::access::Login;

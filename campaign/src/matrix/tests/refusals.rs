@@ -50,14 +50,6 @@ fn of_axes_and_load() -> Vec<Refusal> {
         (
             vec![
                 ("/databases/-", external()),
-                ("/databases/1/engine", json!("PostgreSQL")),
-            ],
-            "spec.databases[1].type",
-            "this release borrows MariaDB or MySQL",
-        ),
-        (
-            vec![
-                ("/databases/-", external()),
                 ("/cache", json!({"state": "Dumped"})),
             ],
             "spec.cache.state",

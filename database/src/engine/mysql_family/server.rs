@@ -14,7 +14,7 @@ use crate::after::Counters;
 use crate::audit::{Bound, Found, Statement};
 use crate::cache::Reads;
 use crate::catalogue::Catalogue;
-use crate::marker::{Fence, Progress};
+use crate::marker::{Fence, Progress, SCHEMA};
 use crate::server::Server;
 use crate::settle::Sample;
 
@@ -22,8 +22,6 @@ use crate::settle::Sample;
 const OWN_SCHEMAS: &[&str] = &["mysql", "sys", "information_schema", "performance_schema"];
 
 impl Server for Session {
-    const BORROWED: bool = true;
-
     async fn open(login: &Login) -> Result<Self> {
         Self::connect(login).await
     }
@@ -77,6 +75,15 @@ impl Server for Session {
 
     async fn marker_owner(&mut self) -> Result<Option<String>> {
         marker::owner(self).await
+    }
+
+    /// A schema among the others.
+    async fn has_marker(&mut self) -> Result<bool> {
+        Ok(self.schemas().await?.iter().any(|schema| schema == SCHEMA))
+    }
+
+    async fn drop_marker(&mut self, limit: Duration) -> Result<()> {
+        self.drop_schema(SCHEMA, limit).await
     }
 
     async fn read_fence(&mut self) -> Result<Option<Fence>> {

@@ -65,16 +65,46 @@ async fn set(session: &mut Session, name: &str, value: &Bound) -> Result<()> {
 }
 
 fn alter_system(name: &str, value: &Bound) -> String {
+    format!("ALTER SYSTEM SET {}", assignment(name, &text(value)))
+}
+
+/// A parameter's name in quotes, each of its parts.
+pub(super) fn parameter(name: &str) -> String {
     let parts: Vec<String> = name.split('.').map(identifier).collect();
-    let text = text(value);
+    parts.join(".")
+}
+
+/// A parameter and its value as `SET` wants them.
+pub(super) fn assignment(name: &str, text: &str) -> String {
     let value = if LISTS.contains(&name) && !text.trim().is_empty() {
         // The server puts quotes around what needs them.
-        let items = text.split(',').map(|item| literal(item.trim().trim_matches('"')));
-        items.collect::<Vec<_>>().join(", ")
+        let items = items(text);
+        items
+            .iter()
+            .map(|item| literal(item))
+            .collect::<Vec<_>>()
+            .join(", ")
     } else {
-        literal(&text)
+        literal(text)
     };
-    format!("ALTER SYSTEM SET {} = {value}", parts.join("."))
+    format!("{} = {value}", parameter(name))
+}
+
+/// The names of a list; quotes around one keep its commas and blanks.
+fn items(text: &str) -> Vec<String> {
+    let (mut items, mut item, mut quoted) = (Vec::new(), String::new(), false);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '"' if quoted && rest.next_if_eq(&'"').is_some() => item.push('"'),
+            '"' => quoted = !quoted,
+            ',' if !quoted => items.push(std::mem::take(&mut item)),
+            c if c.is_whitespace() && !quoted => {}
+            c => item.push(c),
+        }
+    }
+    items.push(item);
+    items
 }
 
 fn text(value: &Bound) -> String {
@@ -148,6 +178,10 @@ mod tests {
         assert_eq!(
             set("search_path", "\"$user\", public"),
             "ALTER SYSTEM SET \"search_path\" = '$user', 'public'"
+        );
+        assert_eq!(
+            set("search_path", "a,  \"Odd, \"\"name\"\"\" , b"),
+            "ALTER SYSTEM SET \"search_path\" = 'a', 'Odd, \"name\"', 'b'"
         );
         assert_eq!(
             set("log_line_prefix", "'; DROP"),

@@ -1,11 +1,17 @@
 //! The marker schema, in the database `postgres`: the workload's own is dropped and made again.
 
+use std::time::Duration;
+
 use crds::dataset::DatasetStatus;
 use tokio_postgres::types::Type;
 
 use super::connection::{NO_SCHEMA, NO_TABLE, Wire, column, failed_with};
+use super::session::key;
 use crate::access::{DatabaseError, Result};
 use crate::marker::{Fence, Progress, SCHEMA};
+
+/// Name of the lock under which the owner's row is made.
+const OWNING: &str = "benchmark_campaign_owner";
 
 /// Statements that make the marker schema; repeating them changes nothing. The server's identity is that of its data.
 pub(super) fn schema_statements() -> Vec<String> {
@@ -42,6 +48,45 @@ pub(super) async fn ensure(wire: &mut Wire) -> Result<()> {
         wire.run("make the marker schema", &statement).await?;
     }
     Ok(())
+}
+
+/// The first to write its row is the owner; everybody reads the same. Two at once wait for each other: making what is made
+/// at the same time would fail.
+pub(super) async fn own(wire: &mut Wire, owner: &str) -> Result<String> {
+    let doing = "say whose the server is";
+    let statements = format!(
+        "SELECT pg_advisory_xact_lock({}); CREATE SCHEMA IF NOT EXISTS {SCHEMA}; CREATE TABLE IF NOT EXISTS {SCHEMA}.owner \
+         (id bigint NOT NULL PRIMARY KEY, target_uid text NOT NULL)",
+        key(OWNING)
+    );
+    // One message: the server makes one transaction of it.
+    wire.run(doing, &statements).await?;
+    let sql = format!("INSERT INTO {SCHEMA}.owner (id, target_uid) VALUES (1, $1) ON CONFLICT DO NOTHING");
+    wire.rows(doing, &sql, &[(&owner, Type::TEXT)]).await?;
+    self::owner(wire).await?.ok_or_else(|| DatabaseError::Statement {
+        statement: doing.to_owned(),
+        message: format!("{SCHEMA}.owner has no row 1"),
+    })
+}
+
+pub(super) async fn owner(wire: &mut Wire) -> Result<Option<String>> {
+    let doing = "read whose the server is";
+    let sql = format!("SELECT target_uid FROM {SCHEMA}.owner WHERE id = 1");
+    let rows = absent_if_no_table(wire.rows(doing, &sql, &[]).await)?;
+    rows.first().map(|row| column(row, 0, doing)).transpose()
+}
+
+pub(super) async fn exists(wire: &mut Wire) -> Result<bool> {
+    let sql = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
+    let found = wire
+        .one("look for the marker schema", sql, &[(&SCHEMA, Type::TEXT)])
+        .await?;
+    Ok(found.unwrap_or_default())
+}
+
+pub(super) async fn drop(wire: &mut Wire, limit: Duration) -> Result<()> {
+    let sql = format!("DROP SCHEMA IF EXISTS {SCHEMA} CASCADE");
+    wire.run_within(limit, "drop the marker schema", &sql).await
 }
 
 pub(super) async fn read_fence(wire: &mut Wire) -> Result<Option<Fence>> {
@@ -144,7 +189,7 @@ pub(super) async fn forget_dataset(wire: &mut Wire, schema: &str) -> Result<()> 
     let sql = format!("DELETE FROM {SCHEMA}.dataset WHERE schema_name = $1");
     wire.rows("remove the dataset's marker", &sql, &[(&schema, Type::TEXT)])
         .await
-        .map(drop)
+        .map(|_| ())
 }
 
 /// Without the table or its schema there is no marker.

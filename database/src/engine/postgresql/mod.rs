@@ -5,20 +5,22 @@ mod boot;
 mod catalogue;
 mod connection;
 mod facts;
+mod lasting;
 mod marker;
 mod reserved;
 mod rest;
+mod rights;
 mod session;
 mod tls;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crds::dataset::DatasetStatus;
 use crds::environment::Environment;
 use crds::load::CacheState;
 use crds::parameter::Parameters;
-use crds::target::{BootRequest, Engine};
+use crds::target::{BootRequest, Engine, OriginalState, Permissions};
 
 use self::connection::identifier;
 pub(crate) use self::session::Session;
@@ -30,6 +32,7 @@ use crate::cache::Reads;
 use crate::catalogue::Catalogue;
 use crate::configuration::{ConfigurationError, ConfigurationFile};
 use crate::marker::{Fence, Progress};
+use crate::original::Left;
 use crate::server::Server;
 use crate::settle::Sample;
 
@@ -88,14 +91,7 @@ impl Live for PostgreSql {
     type Session = Session;
 }
 
-/// What ALTER SYSTEM wrote before us is not captured, and no statement restarts the server.
-fn not_borrowed() -> DatabaseError {
-    DatabaseError::Unsupported("this release borrows no PostgreSQL server: use type Managed".to_owned())
-}
-
 impl Server for Session {
-    const BORROWED: bool = false;
-
     async fn open(login: &Login) -> Result<Self> {
         Self::connect(login).await
     }
@@ -165,12 +161,56 @@ impl Server for Session {
         Session::databases(self).await
     }
 
-    async fn own_marker(&mut self, _owner: &str) -> Result<String> {
-        Err(not_borrowed())
+    async fn own_marker(&mut self, owner: &str) -> Result<String> {
+        marker::own(&mut self.home, owner).await
     }
 
     async fn marker_owner(&mut self) -> Result<Option<String>> {
-        Err(not_borrowed())
+        marker::owner(&mut self.home).await
+    }
+
+    async fn has_marker(&mut self) -> Result<bool> {
+        marker::exists(&mut self.home).await
+    }
+
+    async fn drop_marker(&mut self, limit: Duration) -> Result<()> {
+        marker::drop(&mut self.home, limit).await
+    }
+
+    /// A schema of the database `postgres`.
+    fn drop_marker_by_hand() -> String {
+        format!(
+            "\\connect {}; DROP SCHEMA {} CASCADE",
+            connection::HOME,
+            crate::marker::SCHEMA
+        )
+    }
+
+    async fn borrowable(&mut self, permissions: &Permissions, names: &BTreeSet<String>) -> Result<()> {
+        rights::borrowable(self, permissions, names).await
+    }
+
+    async fn persisted(&mut self, names: &BTreeSet<String>) -> Result<BTreeMap<String, Option<String>>> {
+        lasting::persisted(self, names).await
+    }
+
+    async fn put_back(&mut self, original: &OriginalState) -> Result<()> {
+        lasting::put_back(self, original).await
+    }
+
+    async fn not_put_back(&mut self, original: &OriginalState) -> Result<Vec<Left>> {
+        lasting::not_put_back(self, original).await
+    }
+
+    /// Extensions of a mechanism would break the data where its library is not loaded any more.
+    async fn leave_data(&mut self) -> Result<()> {
+        if !self.enter_workload().await? {
+            return Ok(());
+        }
+        let sql = "DROP EXTENSION IF EXISTS pgaudit";
+        self.run("take the extension out of data that is kept", sql)
+            .await
+            .map(drop)
     }
 
     async fn drop_schema(&mut self, schema: &str, limit: Duration) -> Result<()> {
@@ -178,7 +218,9 @@ impl Server for Session {
     }
 
     async fn restart(&mut self) -> Result<()> {
-        Err(not_borrowed())
+        Err(DatabaseError::Unsupported(
+            "no statement restarts a PostgreSQL server: set spec.external.restart to type Workload, Job or Http".to_owned(),
+        ))
     }
 
     async fn make_empty(&mut self, schema: &str, limit: Duration) -> Result<()> {
@@ -227,8 +269,21 @@ impl Server for Session {
         catalogue
     }
 
-    async fn objections(&mut self, _: &Catalogue, _: &Parameters) -> Result<Vec<ParameterProblem>> {
-        Ok(Vec::new())
+    async fn objections(
+        &mut self,
+        catalogue: &Catalogue,
+        wanted: &Parameters,
+    ) -> Result<Vec<ParameterProblem>> {
+        let known = wanted.keys().filter_map(|name| catalogue.get(name));
+        let names: Vec<&str> = known.filter(|v| !v.read_only).map(|v| v.name.as_str()).collect();
+        let objections = rights::objections(self, &names).await?;
+        Ok(objections
+            .into_iter()
+            .map(|(name, why)| ParameterProblem {
+                message: format!("{name}: {why}"),
+                name,
+            })
+            .collect())
     }
 
     async fn started(&mut self, found: &Found) -> Result<i64> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio_postgres::types::{ToSql, Type};
 
 use super::connection::{HOME, LOCK_NOT_FREE, NO_DATABASE, STATEMENT_LIMIT, Wire, failed_with, identifier};
-use crate::access::{Login, Result};
+use crate::access::{DatabaseError, Login, Result};
 use crate::configuration::hex_digest;
 
 /// How often a connection that waits for the other one says that it is there.
@@ -54,7 +54,22 @@ impl Session {
         if let Some(wire) = reach(&self.login, self.database()).await? {
             return Ok(wire);
         }
+        self.fresh_home().await
+    }
+
+    /// A connection that has just begun, to `postgres`: what it has is the same whether or not there is the workload's
+    /// database.
+    pub(super) async fn fresh_home(&self) -> Result<Wire> {
         Wire::open(&self.login, HOME).await
+    }
+
+    /// An error that a person must do something about.
+    pub(super) fn refused(&self, message: String) -> DatabaseError {
+        DatabaseError::Refused {
+            host: self.login.connection.host.clone(),
+            port: self.login.connection.port,
+            message,
+        }
     }
 
     /// Opens the connection to the workload's database; whether there is that database.
@@ -207,7 +222,8 @@ impl Session {
             .run_within(
                 limit,
                 "make the workload's database",
-                &format!("CREATE DATABASE {name}"),
+                // What somebody put into template1, or is at there, does not matter.
+                &format!("CREATE DATABASE {name} TEMPLATE template0"),
             )
             .await
     }
@@ -237,7 +253,7 @@ async fn reach(login: &Login, database: &str) -> Result<Option<Wire>> {
 }
 
 /// Key of an advisory lock by its name.
-fn key(name: &str) -> i64 {
+pub(super) fn key(name: &str) -> i64 {
     u64::from_str_radix(&hex_digest(name.as_bytes(), 16), 16)
         .unwrap_or_default()
         .cast_signed()

@@ -1,6 +1,7 @@
 //! PostgreSQL, against a real server: what the pure parts assume of it is what it does.
 
 mod audit;
+mod borrowed;
 mod establish;
 mod parameters;
 mod reach;
