@@ -39,6 +39,21 @@ fn study_4_oracle_audit_log_ends_with_a_verdict_and_all_of_it_can_be_read() {
     );
     study.recorded("base", false);
     study.recorded("server-audit", true);
+    study.table(
+        0,
+        &[
+            "Threads",
+            "base QPS",
+            "server-audit QPS",
+            "server-audit QPS % of base",
+        ],
+        &["2"],
+    );
+    study.table(
+        1,
+        &["AuditSetting", "Threads", "log bytes/record", "log GiB/day"],
+        &["base 2", "server-audit 2"],
+    );
 
     for run in &study.runs {
         settings_were_proved(run);

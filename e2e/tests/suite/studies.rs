@@ -189,8 +189,29 @@ fn study_1_percona_audit_log() {
     let study = repeated(bench, "study-1-percona-audit-log");
     study.recorded("audit-off", false);
     study.recorded("audit-on", true);
-    study.table(0, &["Threads"], &["2"]);
-    study.table(1, &["Threads"], &["2"]);
+    study.table(
+        0,
+        &[
+            "AuditSetting",
+            "Threads",
+            "durability-1-1 transactions",
+            "durability-1-1 p95 ms",
+            "durability-100-2 transactions",
+            "durability-100-2 p95 ms",
+        ],
+        &["audit-off 2", "audit-on 2"],
+    );
+    study.table(
+        1,
+        &[
+            "Threads",
+            "ParameterTemplate",
+            "audit-off transactions",
+            "audit-on transactions",
+            "audit-on transactions diff %",
+        ],
+        &["2 durability-1-1", "2 durability-100-2"],
+    );
     assert!(
         study.runs.iter().all(|run| run["spec"]["restartBefore"] == true),
         "a restart before each run"
@@ -206,7 +227,20 @@ fn study_2_postgresql_audit() {
     for arm in ["audit-fast", "audit-fine", "log-statement-all"] {
         study.recorded(arm, true);
     }
-    study.table(0, &["Threads"], &["2"]);
+    study.table(
+        0,
+        &[
+            "Threads",
+            "no-audit QPS",
+            "audit-fast QPS",
+            "audit-fast QPS diff %",
+            "audit-fine QPS",
+            "audit-fine QPS diff %",
+            "log-statement-all QPS",
+            "log-statement-all QPS diff %",
+        ],
+        &["2"],
+    );
 }
 
 #[test]
@@ -235,7 +269,25 @@ fn study_3_parameter_templates() {
             "no answer of {comparison} for {level}: {answers:?}"
         );
     }
-    study.table(0, &["Threads"], &["2"]);
+    study.table(
+        0,
+        &[
+            "Database",
+            "InstanceSize",
+            "Threads",
+            "ParameterTemplate",
+            "QPS",
+            "TPS",
+            "mean ms",
+            "QPS diff %",
+        ],
+        &[
+            "mariadb-10-11 1u1g 2 default",
+            "mariadb-10-11 1u1g 2 high-performance",
+            "mysql-9 1u1g 2 default",
+            "mysql-9 1u1g 2 high-performance",
+        ],
+    );
 }
 
 #[test]
@@ -246,6 +298,28 @@ fn study_4_mcafee_and_slow_log() {
     study.recorded("base", false);
     study.recorded("slow-log", true);
     study.recorded("general-log", true);
-    study.table(0, &["Threads"], &["2"]);
-    study.table(1, &["Threads"], &["2"]);
+    study.table(
+        0,
+        &[
+            "Threads",
+            "base QPS",
+            "slow-log QPS",
+            "slow-log QPS % of base",
+            "general-log QPS",
+            "general-log QPS % of base",
+        ],
+        &["1", "2"],
+    );
+    study.table(
+        1,
+        &["AuditSetting", "Threads", "log bytes/record", "log GiB/day"],
+        &[
+            "base 1",
+            "base 2",
+            "slow-log 1",
+            "slow-log 2",
+            "general-log 1",
+            "general-log 2",
+        ],
+    );
 }
