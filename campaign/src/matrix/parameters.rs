@@ -153,11 +153,14 @@ fn field(spec: &BenchmarkCampaignSpec, levels: Levels, layer: Layer) -> String {
     }
 }
 
+/// What shares of the instance come to: by parameter, share and origin, the value on each database and size.
+type Shares = BTreeMap<(String, String, String), BTreeMap<(usize, usize), String>>;
+
 /// What a reader should know about parameters: overrides, inert ones, arms that trade durability.
 pub(super) fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut said = BTreeSet::new();
-    let mut shares: BTreeMap<(String, String, String), BTreeMap<(usize, usize), String>> = BTreeMap::new();
+    let mut shares = Shares::new();
     let mut say = |note: String| {
         if said.insert(note.clone()) {
             notes.push(note);
