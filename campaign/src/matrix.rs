@@ -2,9 +2,11 @@
 //! every problem at once. It knows the spec only: no server was asked.
 
 mod check;
+mod inert;
 mod nearest;
 mod parameters;
 mod problem;
+pub(crate) mod relative;
 mod select;
 pub mod supported;
 #[cfg(test)]
@@ -100,6 +102,7 @@ pub fn expand(spec: &BenchmarkCampaignSpec) -> Result<Matrix<'_>, Vec<Problem>> 
     };
     if problems.is_empty() {
         problems.extend(parameters::carried_over(spec, &rows));
+        problems.extend(parameters::unresolved(spec, &rows));
     }
     if !problems.is_empty() {
         return Err(problems);
@@ -139,6 +142,14 @@ impl<'a> Matrix<'a> {
     /// Parameters of a row by precedence: template < its part for the database < instance size < audit setting.
     pub fn parameters(&self, levels: Levels) -> Resolved {
         parameters::resolve(self, levels)
+    }
+
+    /// The audit setting of a row as a run is told it: its parameters as they come to on the row's instance.
+    pub fn audit_on(&self, levels: Levels) -> AuditSetting {
+        let mut audit = self.audit(levels).clone();
+        audit.parameters =
+            relative::all_on_instance(&audit.parameters, self.database(levels), self.size(levels));
+        audit
     }
 
     /// A cell by the names of its levels.

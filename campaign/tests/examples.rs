@@ -78,7 +78,7 @@ fn every_example_is_accepted_or_refused_for_what_this_release_does_not_measure()
         }
         reduced += usize::from(name.contains("reduced"));
     }
-    assert_eq!(reduced, 6);
+    assert_eq!(reduced, 7);
 }
 
 /// What a release cannot run must not hide a budget that does not hold: with the nearest that it can, every study is accepted.
@@ -269,6 +269,38 @@ fn several_questions_have_baselines_of_their_own() {
     assert_eq!(
         baselines(&campaign),
         of([("template", "default"), ("stability", "high-stability")])
+    );
+}
+
+/// Study 4's halves have baselines of their own, and are one campaign: no arm of one is measured for the other.
+#[test]
+fn two_questions_over_one_axis_have_their_own_baselines_and_levels() {
+    let whole = campaign("study-4-both-halves.yaml");
+    let halves = [
+        "study-4-mcafee-and-slow-log.yaml",
+        "study-4-oracle-audit-log.yaml",
+    ]
+    .map(campaign);
+    let runs = |campaign: &BenchmarkCampaign| {
+        let matrix = matrix::expand(&campaign.spec).unwrap();
+        let plan = blocks::lay_out(&matrix, Seed(1)).unwrap();
+        let arms: Vec<Vec<String>> = plan
+            .groups
+            .iter()
+            .map(|group| group.arms.iter().map(|arm| arm.name.clone()).collect())
+            .collect();
+        (plan.places.len(), arms)
+    };
+    let (places, arms) = runs(&whole);
+    assert_eq!(places, halves.iter().map(|half| runs(half).0).sum::<usize>());
+    assert_eq!(
+        arms,
+        [vec!["base", "slow-log", "mcafee"], vec!["base-oracle", "oracle"]]
+    );
+    let budget = planned(&whole).unwrap();
+    assert!(
+        budget.instances.values().all(|given| given.buffer_pool.is_none()),
+        "the manifest says it"
     );
 }
 

@@ -104,6 +104,9 @@ pub(crate) struct LayoutOptions {
     /// Statements a day, for LogPerDay.
     #[arg(long, value_name = "NUMBER")]
     pub(crate) statements_a_day: Option<String>,
+    /// Comparison whose cells alone are shown.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) comparison: Option<String>,
 }
 
 /// Forms of a table.

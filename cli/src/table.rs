@@ -41,6 +41,7 @@ fn choice(options: &LayoutOptions) -> Result<Choice, Failure> {
         ("percent-of", &options.percent_of),
         ("difference-from", &options.difference_from),
         ("statements-a-day", &options.statements_a_day),
+        ("comparison", &options.comparison),
     ] {
         if let Some(value) = value {
             choice.set(key, value).map_err(Failure::Layout)?;

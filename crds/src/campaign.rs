@@ -484,6 +484,12 @@ pub struct Comparison {
     /// Level that the others are set against.
     #[schemars(length(min = 1, max = 63))]
     pub baseline: String,
+    /// The levels that are set against it (default: all others of the axis). With them, several comparisons over one axis
+    /// can have arms and a baseline each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 15), inner(length(min = 1, max = 63)))]
+    #[x_kube(merge_strategy = ListMerge::Set)]
+    pub levels: Vec<String>,
     /// The metric that decides (default Qps).
     #[serde(default)]
     pub primary: Metric,
@@ -493,6 +499,13 @@ pub struct Comparison {
     /// Measure the baseline twice in every block (an A/A arm): if the two differ, the bench is unstable (default false).
     #[serde(default)]
     pub noise_floor: bool,
+}
+
+impl Comparison {
+    /// Whether a level of its axis is one of its arms.
+    pub fn takes(&self, level: &str) -> bool {
+        self.levels.is_empty() || level == self.baseline || self.levels.iter().any(|own| own == level)
+    }
 }
 
 fn five_percent() -> Percent {

@@ -20,6 +20,7 @@ pub mod parameter;
 mod permissions;
 pub mod placement;
 pub mod quantity;
+pub mod relative;
 pub mod run;
 pub mod runner;
 pub mod schedule;

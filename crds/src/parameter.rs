@@ -5,12 +5,15 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
+use crate::relative::{RelativeError, RelativeValue};
+
 /// Parameters of a database by name, in the server's own spelling.
 pub type Parameters = std::collections::BTreeMap<String, ParameterValue>;
 
-/// A parameter's value: an integer, or a string (`"ON"`, `"256M"`, `"O_DIRECT"`).
+/// A parameter's value: an integer, or a string (`"ON"`, `"256M"`, `"O_DIRECT"`). In a campaign also a share of the
+/// instance, `"75% of memory"` or `"50% of cpu"` ([`crate::relative`]).
 ///
-/// What a string means (a size with K, M or G, a word, a list) is decided by the server's catalogue.
+/// What any other string means (a size with K, M or G, a word, a list) is decided by the server's catalogue.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ParameterValue {
@@ -42,6 +45,17 @@ impl From<&str> for ParameterValue {
 }
 
 impl ParameterValue {
+    /// The share of the instance that the value asks for; None for an ordinary value.
+    ///
+    /// # Errors
+    /// What is wrong with a value that is meant as a share.
+    pub fn relative(&self) -> Option<Result<RelativeValue, RelativeError>> {
+        match self {
+            Self::Integer(_) => None,
+            Self::Text(text) => RelativeValue::read(text),
+        }
+    }
+
     /// The value as a whole number: integers, and strings of digits with an optional binary suffix
     /// `K`, `M`, `G` or `T` as the MySQL family and PostgreSQL's `kB`, `MB`, `GB` read them. Bytes where it is a size.
     pub fn as_integer(&self) -> Option<i64> {

@@ -105,6 +105,7 @@ fn every_study_has_its_manifest_with_the_axes_as_published() {
         ("study-3-parameter-templates.yaml", [3, 3, 3, 1, 1, 3]),
         ("study-4-mcafee-and-slow-log.yaml", [1, 1, 1, 3, 1, 13]),
         ("study-4-oracle-audit-log.yaml", [1, 1, 1, 2, 1, 13]),
+        ("study-4-both-halves.yaml", [2, 1, 1, 5, 1, 13]),
     ] {
         let spec = campaign(file).spec;
         let own: usize = spec

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crds::parameter::{ParameterValue, Parameters};
 
 use crate::access::ParameterProblem;
-use crate::configuration::canonical_name;
+use crate::configuration::{canonical_name, share};
 
 pub use value::{Kind, Variable};
 
@@ -63,6 +63,8 @@ impl Catalogue {
             format!("{name} only tells what the server is: nobody can set it; leave it out")
         } else if variable.session_only {
             format!("{name} exists per session only: a global value cannot be set")
+        } else if value.relative().is_some() {
+            share(name, value)
         } else {
             format!("{name}: {}", variable.canonical(&value.to_string()).err()?)
         };

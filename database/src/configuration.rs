@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crds::parameter::Parameters;
+use crds::parameter::{ParameterValue, Parameters};
 use crds::target::{BootRequest, Engine};
 use sha2::{Digest as _, Sha256};
 
@@ -77,7 +77,7 @@ pub fn canonical_name(name: &str) -> String {
 
 /// Lays layers of parameters over each other, later ones winning, by canonical name.
 ///
-/// Names that cannot be names, and names spelled twice in one layer, are problems.
+/// Names that cannot be names, names spelled twice in one layer, and values that are not known yet are problems.
 pub fn merge<'a>(
     layers: impl IntoIterator<Item = &'a Parameters>,
 ) -> Result<Parameters, Vec<ParameterProblem>> {
@@ -98,6 +98,12 @@ pub fn merge<'a>(
                 });
                 continue;
             }
+            if value.relative().is_some() {
+                problems.push(ParameterProblem {
+                    name: name.clone(),
+                    message: share(name, value),
+                });
+            }
             if let Some(other) = seen.insert(canonical.clone(), name) {
                 problems.push(ParameterProblem {
                     name: name.clone(),
@@ -112,6 +118,13 @@ pub fn merge<'a>(
     } else {
         Err(problems)
     }
+}
+
+/// Why a share of the instance is no value here.
+pub(crate) fn share(name: &str, value: &ParameterValue) -> String {
+    format!(
+        "{name}: `{value}` is a share of an instance, which only a campaign knows by its instance sizes: write the number"
+    )
 }
 
 /// One value as an option file needs it: bare where possible, else quoted. `None` where no quoting can express it.

@@ -106,7 +106,8 @@ fn of_comparison(
 ) -> Result<Vec<Group>, Vec<Problem>> {
     let axis = comparison.axis;
     let mut contexts: BTreeMap<Levels, Vec<&Row>> = BTreeMap::new();
-    for row in &matrix.rows {
+    let takes = |row: &&Row| comparison.takes(matrix.level_name(row.levels, axis));
+    for row in matrix.rows.iter().filter(takes) {
         contexts.entry(row.levels.with(axis, 0)).or_default().push(row);
     }
     let mut groups = Vec::new();

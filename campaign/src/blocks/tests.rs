@@ -99,6 +99,76 @@ fn two_comparisons_measure_a_shared_cell_in_both_and_the_rest_alone() {
     insta::assert_yaml_snapshot!(groups);
 }
 
+/// Two questions over one axis, each with a baseline and levels of its own: no arm of one is measured for the other.
+#[test]
+fn a_comparison_takes_the_levels_that_it_names() {
+    let setting = |name: &str, type_: &str| json!({"name": name, "type": type_});
+    let spec = changed(&[
+        (
+            "/auditSettings",
+            json!([
+                setting("off", "None"),
+                setting("general", "GeneralLog"),
+                setting("slow", "SlowLog"),
+                setting("off-again", "None"),
+                setting("alone", "None")
+            ]),
+        ),
+        (
+            "/comparisons",
+            json!([
+                {"name": "first", "axis": "AuditSetting", "baseline": "off", "levels": ["general"]},
+                {"name": "second", "axis": "AuditSetting", "baseline": "off-again", "levels": ["slow"], "noiseFloor": true},
+            ]),
+        ),
+        ("/threads", json!([2])),
+    ]);
+    let matrix = expand(&spec).unwrap();
+    let plan = lay_out(&matrix, Seed(1)).unwrap();
+    let arms: Vec<Vec<&str>> = plan
+        .groups
+        .iter()
+        .map(|group| group.arms.iter().map(|arm| arm.name.as_str()).collect())
+        .collect();
+    assert_eq!(
+        arms,
+        [
+            vec!["off", "general"],
+            vec!["off-again", "A/A", "slow"],
+            vec!["alone"]
+        ]
+    );
+    // What is measured together is said, and both questions have their own cells.
+    let comparisons: Vec<_> = plan.groups.iter().map(|group| group.comparison).collect();
+    assert_eq!(comparisons, [Some(0), Some(1), None]);
+}
+
+/// A context without any level of a comparison is none of its questions; one with levels and no baseline is refused.
+#[test]
+fn where_no_level_of_a_comparison_is_left_it_asks_nothing() {
+    let size = json!({"name": "2u2g", "cpu": 2, "memory": "2Gi"});
+    let with = |exclude: serde_json::Value| {
+        let spec = changed(&[
+            ("/auditSettings/-", json!({"name": "slow", "type": "SlowLog"})),
+            ("/comparisons/0/levels", json!(["audit-all"])),
+            ("/instanceSizes/-", size.clone()),
+            ("/exclude", exclude),
+            ("/threads", json!([2])),
+        ]);
+        let matrix = expand(&spec).unwrap();
+        lay_out(&matrix, Seed(1)).map(|plan| plan.groups.iter().filter(|g| g.comparison.is_some()).count())
+    };
+    assert_eq!(with(json!([])), Ok(2));
+    let both = json!([{"instanceSize": "2u2g", "auditSetting": "no-audit"}, {"instanceSize": "2u2g", "auditSetting": "audit-all"}]);
+    assert_eq!(with(both), Ok(1));
+    let baseline = json!([{"instanceSize": "2u2g", "auditSetting": "no-audit"}]);
+    assert!(
+        with(baseline).unwrap_err()[0]
+            .found
+            .contains("leave out no-audit")
+    );
+}
+
 #[test]
 fn ten_thousand_runs_are_laid_out() {
     let spec = changed(&[

@@ -11,7 +11,7 @@ pub(crate) struct EngineBudget {
     /// Share of the instance's memory that the cache gets.
     pub(super) share: f64,
     /// The cache is made of whole pieces of this size, bytes.
-    pub(super) piece: i64,
+    pub(crate) piece: i64,
     /// Bytes that a number without a unit stands for in that parameter.
     pool_unit: i64,
     /// Bytes of a server that does nothing, beside its cache.
@@ -31,13 +31,21 @@ pub(crate) struct EngineBudget {
 }
 
 impl EngineBudget {
-    /// The cache's size as its parameter is written.
-    pub(crate) fn pool_value(&self, bytes: i64) -> ParameterValue {
+    /// A size as a parameter of this engine is written: in bytes, or with a unit where a number alone counts units of the
+    /// parameter's own.
+    pub(crate) fn size_value(&self, bytes: i64) -> ParameterValue {
         if self.pool_unit == 1 {
             bytes.into()
-        } else {
+        } else if bytes % (1 << 20) == 0 {
             format!("{}MB", bytes >> 20).as_str().into()
+        } else {
+            format!("{}kB", bytes >> 10).as_str().into()
         }
+    }
+
+    /// Bytes of the smallest piece that a size of this engine is made of.
+    pub(crate) fn smallest_size(&self) -> i64 {
+        self.pool_unit.max(1 << 10)
     }
 
     /// Bytes that a value of the cache's parameter asks for.
@@ -145,9 +153,9 @@ mod tests {
         ] {
             assert_eq!(postgresql.pool_bytes(&value), Some(256 << 20), "{value}");
         }
-        assert_eq!(postgresql.pool_value(256 << 20).to_string(), "256MB");
+        assert_eq!(postgresql.size_value(256 << 20).to_string(), "256MB");
         assert_eq!(
-            of(Engine::MariaDB).pool_value(8 << 20),
+            of(Engine::MariaDB).size_value(8 << 20),
             ParameterValue::from(8 << 20)
         );
         assert_eq!(postgresql.redo_bytes(|_| Some(2048.into())), 2 << 30);

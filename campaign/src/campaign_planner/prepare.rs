@@ -276,9 +276,9 @@ fn asked_of(ready: &Ready<'_>, instance: (usize, usize)) -> (Vec<Parameters>, Ve
         if !parameters.contains(&resolved) {
             parameters.push(resolved);
         }
-        let setting = ready.matrix.audit(row.levels);
-        if !audit.contains(setting) {
-            audit.push(setting.clone());
+        let setting = ready.matrix.audit_on(row.levels);
+        if !audit.contains(&setting) {
+            audit.push(setting);
         }
     }
     (parameters, audit)

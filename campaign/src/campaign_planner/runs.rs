@@ -60,7 +60,7 @@ pub(super) fn build(
         attempt,
         seed: i64::from(plan.load_seed(place)),
         parameters: matrix.parameters(levels).parameters,
-        audit: matrix.audit(levels).clone(),
+        audit: matrix.audit_on(levels),
         workload: matrix.workload(levels).clone(),
         threads: place.threads,
         rows_per_table: budget

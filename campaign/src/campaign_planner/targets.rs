@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{Resource as _, ResourceExt as _};
 
 use crate::budget::{Budget, engines};
+use crate::matrix::relative::all_on_instance;
 use crate::matrix::{Matrix, expand};
 use crate::naming;
 
@@ -63,12 +64,12 @@ pub(super) fn managed(
     }
     let managed = database.managed.as_ref()?;
     let given = budget.instances.get(&instance).copied().unwrap_or_default();
-    let mut configuration = managed.configuration.clone();
+    let mut configuration = all_on_instance(&managed.configuration, database, size);
     if let Some(pool) = given.buffer_pool {
         let engine = engines::of(database.engine);
         configuration
             .entry(engine.pool.to_owned())
-            .or_insert_with(|| engine.pool_value(pool));
+            .or_insert_with(|| engine.size_value(pool));
     }
     let spec = BenchmarkTargetSpec {
         engine: database.engine,

@@ -1,14 +1,14 @@
 //! Which value of a parameter wins: template < its part for one database < instance size < audit setting, all of it
 //! over the database's base configuration, and what a reader should know about the outcome.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crds::BenchmarkCampaignSpec;
 use crds::load::RestartWhen;
 use crds::parameter::{ParameterValue, Parameters};
 
-use super::{Levels, Matrix, Problem, Row};
-use crate::budget::{pgbench, statements};
+use super::{Levels, Matrix, Problem, Row, inert, relative};
 
 /// Where a value comes from; a later one wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,29 +34,49 @@ pub struct Resolved {
     pub layers: BTreeMap<String, Layer>,
     /// Values that lost, with their layer: (parameter, layer, value).
     pub overridden: Vec<(String, Layer, ParameterValue)>,
+    /// Values of the base configuration that nothing overrides.
+    pub base: Parameters,
+    /// Shares of the instance that a value was written as, by parameter.
+    pub shares: BTreeMap<String, String>,
 }
 
 pub(super) fn resolve(matrix: &Matrix<'_>, levels: Levels) -> Resolved {
     let mut resolved = Resolved::default();
+    let mut values: BTreeMap<&str, (Layer, ParameterValue)> = BTreeMap::new();
     for (layer, parameters) in layers(matrix.spec, levels) {
-        for (name, value) in parameters {
+        for (name, said) in parameters {
+            let value = on(matrix.spec, levels, name, said);
             if layer != Layer::Base {
                 resolved.parameters.insert(name.clone(), value.clone());
             }
-            if let Some(before) = resolved.layers.insert(name.clone(), layer) {
-                let lost = layers(matrix.spec, levels)
-                    .into_iter()
-                    .find(|(layer, _)| *layer == before)
-                    .and_then(|(_, parameters)| parameters.get(name));
-                if let Some(lost) = lost
-                    && lost != value
-                {
-                    resolved.overridden.push((name.clone(), before, lost.clone()));
-                }
+            if said.relative().is_some() {
+                resolved.shares.insert(name.clone(), said.to_string());
+            } else {
+                resolved.shares.remove(name);
+            }
+            resolved.layers.insert(name.clone(), layer);
+            if let Some((before, lost)) = values.insert(name, (layer, value.clone()))
+                && lost != value
+            {
+                resolved.overridden.push((name.clone(), before, lost));
             }
         }
     }
+    resolved.base = values
+        .into_iter()
+        .filter(|(_, (layer, _))| *layer == Layer::Base)
+        .map(|(name, (_, value))| (name.to_owned(), value))
+        .collect();
     resolved
+}
+
+/// A value on the instance of a row: a share of it as the number that it comes to.
+fn on(spec: &BenchmarkCampaignSpec, levels: Levels, name: &str, value: &ParameterValue) -> ParameterValue {
+    let (database, size) = (
+        &spec.databases[levels.database],
+        &spec.instance_sizes[levels.size],
+    );
+    relative::on_instance(name, value, database, size).map_or_else(|_| value.clone(), Cow::into_owned)
 }
 
 /// The layers of a row, weakest first.
@@ -86,13 +106,61 @@ pub(crate) fn in_force(matrix: &Matrix<'_>, levels: Levels, name: &str) -> Optio
         .into_iter()
         .rev()
         .find_map(|(_, parameters)| parameters.get(name))
-        .cloned()
+        .map(|value| on(matrix.spec, levels, name, value))
 }
+
+/// Shares of an instance that come to no number there.
+pub(super) fn unresolved(spec: &BenchmarkCampaignSpec, rows: &[Row]) -> Vec<Problem> {
+    let mut problems = BTreeSet::new();
+    for row in rows {
+        let levels = row.levels;
+        let (database, size) = (
+            &spec.databases[levels.database],
+            &spec.instance_sizes[levels.size],
+        );
+        for (layer, parameters) in layers(spec, levels) {
+            for (name, value) in parameters {
+                if let Err(why) = relative::on_instance(name, value, database, size) {
+                    problems.insert(Problem::new(
+                        format!("{}.{name}", field(spec, levels, layer)),
+                        why,
+                        "a share must come to a number on every instance size",
+                        "raise it, or write the number",
+                    ));
+                }
+            }
+        }
+    }
+    problems.into_iter().collect()
+}
+
+/// Path of a layer of a row.
+fn field(spec: &BenchmarkCampaignSpec, levels: Levels, layer: Layer) -> String {
+    match layer {
+        Layer::Base => format!("spec.databases[{}].managed.configuration", levels.database),
+        Layer::Template => format!("spec.parameterTemplates[{}].parameters", levels.template),
+        Layer::TemplatePerDatabase => {
+            let database = &spec.databases[levels.database].name;
+            let own = &spec.parameter_templates[levels.template].per_database;
+            let place = own.iter().position(|own| own.database == *database).unwrap_or(0);
+            format!(
+                "spec.parameterTemplates[{}].perDatabase[{place}].parameters",
+                levels.template
+            )
+        }
+        Layer::InstanceSize => format!("spec.instanceSizes[{}].parameters", levels.size),
+        Layer::AuditSetting => format!("spec.auditSettings[{}].parameters", levels.audit),
+    }
+}
+
+/// What shares of the instance come to: by parameter, share and origin, the value on each database and size.
+type Shares = BTreeMap<(String, String, String), BTreeMap<(usize, usize), String>>;
 
 /// What a reader should know about parameters: overrides, inert ones, arms that trade durability.
 pub(super) fn notes(matrix: &Matrix<'_>) -> Vec<String> {
     let mut notes = Vec::new();
     let mut said = BTreeSet::new();
+    let mut shares = Shares::new();
     let mut say = |note: String| {
         if said.insert(note.clone()) {
             notes.push(note);
@@ -110,9 +178,38 @@ pub(super) fn notes(matrix: &Matrix<'_>) -> Vec<String> {
                 ));
             }
         }
+        for (name, share) in &resolved.shares {
+            let value = resolved.parameters.get(name).or_else(|| resolved.base.get(name));
+            if let (Some(layer), Some(value)) = (resolved.layers.get(name), value) {
+                let of = (name.clone(), share.clone(), origin(matrix, levels, *layer));
+                let on = (levels.database, levels.size);
+                shares.entry(of).or_default().insert(on, value.to_string());
+            }
+        }
         durability(matrix, levels, &resolved, &mut say);
-        inert(matrix, levels, &resolved, &mut say);
+        for name in resolved.parameters.keys().chain(resolved.base.keys()) {
+            if let Some(why) = inert::why(matrix, levels, name) {
+                say(why);
+            }
+        }
     }
+    notes.extend(shares.into_iter().map(|((name, share, origin), values)| {
+        let one_database = values
+            .keys()
+            .all(|(database, _)| Some(database) == values.keys().next().map(|(d, _)| d));
+        let on: Vec<String> = values
+            .into_iter()
+            .map(|((database, size), value)| {
+                let size = &matrix.spec.instance_sizes[size].name;
+                if one_database {
+                    format!("{value} on {size}")
+                } else {
+                    format!("{value} on {} {size}", matrix.spec.databases[database].name)
+                }
+            })
+            .collect();
+        format!("{name}: {share} ({origin}) is {}", on.join(", "))
+    }));
     notes
 }
 
@@ -147,32 +244,7 @@ fn durability(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mu
     }
 }
 
-/// Parameters that cannot matter to this load.
-fn inert(matrix: &Matrix<'_>, levels: Levels, resolved: &Resolved, say: &mut impl FnMut(String)) {
-    let workload = matrix.workload(levels);
-    let read_only = workload.sysbench.as_ref().is_some_and(statements::read_only)
-        || workload.pgbench.as_ref().is_some_and(pgbench::read_only);
-    let binlog = in_force(matrix, levels, "log_bin").is_some_and(|value| !is_off(&value));
-    for name in resolved.parameters.keys() {
-        if name == "sync_binlog" && !binlog {
-            say(format!(
-                "sync_binlog is inert on database {}: log_bin is off",
-                matrix.database(levels).name
-            ));
-        } else if matches!(
-            name.as_str(),
-            "innodb_flush_log_at_trx_commit" | "synchronous_commit" | "fsync" | "full_page_writes"
-        ) && read_only
-        {
-            say(format!(
-                "{name} is inert under workload {}: it only reads",
-                workload.name
-            ));
-        }
-    }
-}
-
-fn is_off(value: &ParameterValue) -> bool {
+pub(super) fn is_off(value: &ParameterValue) -> bool {
     let text = value.to_string();
     text == "0" || text.eq_ignore_ascii_case("off") || text.eq_ignore_ascii_case("false")
 }

@@ -13,6 +13,7 @@ use crate::budget::{self, Seen};
 use crate::order::Seed;
 
 mod refusals;
+mod values;
 
 /// The quickstart's manifest.
 pub(crate) fn quickstart() -> BenchmarkCampaign {

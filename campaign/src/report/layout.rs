@@ -234,6 +234,19 @@ pub struct Layout {
     pub relative: Option<Relative>,
     /// Statements a day, for [`Figure::LogPerDay`].
     pub statements_a_day: u64,
+    /// The comparison whose levels alone are shown; None shows all.
+    pub comparison: Option<String>,
+}
+
+impl Layout {
+    /// Whether a cell is shown.
+    fn shows(&self, spec: &BenchmarkCampaignSpec, cell: &Cell) -> bool {
+        let comparison = spec
+            .comparisons
+            .iter()
+            .find(|comparison| self.comparison.as_ref() == Some(&comparison.name));
+        comparison.is_none_or(|comparison| comparison.takes(&Dimension::from(comparison.axis).level(cell)))
+    }
 }
 
 /// The layouts of a campaign: the one asked for; else those of its annotation; else one for each comparison.
@@ -243,21 +256,20 @@ pub struct Layout {
 pub fn layouts(campaign: &BenchmarkCampaign, asked: &Choice) -> Result<Vec<Layout>, String> {
     let spec = &campaign.spec;
     if *asked != Choice::default() {
-        return Ok(vec![asked.complete(spec, spec.comparisons.first())?]);
+        return Ok(vec![asked.complete(spec)?]);
     }
     if let Some(lines) = campaign.annotations().get(ANNOTATION_TABLES) {
         let lines = lines.lines().filter(|line| !line.trim().is_empty());
-        let layouts: Result<Vec<Layout>, String> = lines
-            .map(|line| Choice::parse(line)?.complete(spec, spec.comparisons.first()))
-            .collect();
+        let layouts: Result<Vec<Layout>, String> =
+            lines.map(|line| Choice::parse(line)?.complete(spec)).collect();
         return layouts.map_err(|why| format!("annotation {ANNOTATION_TABLES}: {why}"));
     }
     if spec.comparisons.is_empty() {
-        return Ok(vec![asked.complete(spec, None)?]);
+        return Ok(vec![asked.complete(spec)?]);
     }
     spec.comparisons
         .iter()
-        .map(|comparison| asked.complete(spec, Some(comparison)))
+        .map(|comparison| asked.of(comparison).complete(spec))
         .collect()
 }
 
@@ -280,7 +292,12 @@ pub fn sheets(
     })?;
     Ok(layouts
         .iter()
-        .map(|layout| Sheet::new(layout, &campaign.spec, &cells))
+        .map(|layout| {
+            let shown = cells
+                .iter()
+                .filter(|cell| layout.shows(&campaign.spec, &cell.cell));
+            Sheet::new(layout, &campaign.spec, &shown.cloned().collect::<Vec<_>>())
+        })
         .collect())
 }
 

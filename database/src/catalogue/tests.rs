@@ -106,6 +106,12 @@ fn values_of_the_wrong_kind_or_out_of_range_are_told_with_what_is_allowed() {
 }
 
 #[test]
+fn a_share_of_the_instance_is_no_value_of_a_server() {
+    let found = catalogue().problem("innodb_buffer_pool_size", &"75% of memory".into());
+    assert!(found.unwrap().message.contains("write the number"));
+}
+
+#[test]
 fn equal_values_have_one_canonical_form() {
     let catalogue = catalogue();
     for (name, forms, canonical) in [

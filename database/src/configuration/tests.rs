@@ -57,6 +57,25 @@ fn the_pool_gets_its_share_unless_its_size_is_given() {
     );
 }
 
+/// A target or a run that a person wrote has no instance sizes to resolve it with.
+#[test]
+fn a_share_of_the_instance_is_no_value_of_a_file() {
+    for (engine, name) in [
+        (Engine::MariaDB, "innodb_buffer_pool_size"),
+        (Engine::MySQL, "innodb_buffer_pool_size"),
+        (Engine::PostgreSQL, "shared_buffers"),
+    ] {
+        for value in ["75% of memory", "75%"] {
+            let base = parameters(&[(name, value)]);
+            let error = render(engine, &base, None, 1 << 30).unwrap_err().to_string();
+            assert!(
+                error.contains(name) && error.contains(value) && error.contains("write the number"),
+                "{error}"
+            );
+        }
+    }
+}
+
 #[test]
 fn plugins_are_loaded_only_for_their_own_setting_and_nothing_records_at_boot() {
     for type_ in [

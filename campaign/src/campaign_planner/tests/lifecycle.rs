@@ -84,6 +84,38 @@ fn a_server_that_does_not_know_a_parameter_refuses_the_campaign() {
     assert_eq!(world.targets.len(), 1);
 }
 
+/// Targets and runs are told numbers: a share of the instance is known to the campaign only.
+#[test]
+fn a_share_of_the_instance_is_a_number_for_targets_and_runs() {
+    let mut world = World::new(&[
+        (
+            "/databases/0/managed/configuration",
+            json!({"key_buffer_size": "1% of memory"}),
+        ),
+        (
+            "/parameterTemplates/0/parameters",
+            json!({"innodb_buffer_pool_size": "50% of memory"}),
+        ),
+        (
+            "/auditSettings/1/parameters",
+            json!({"innodb_read_io_threads": "100% of cpu"}),
+        ),
+    ]);
+    world.finish(|_| vec![]);
+    assert_eq!(world.condition(SUCCEEDED).0, "True");
+    let managed = world.targets[0].spec.managed.as_ref().unwrap();
+    assert_eq!(managed.configuration["key_buffer_size"], (10 << 20).into());
+    for run in world.runs.values() {
+        assert_eq!(run.spec.parameters["innodb_buffer_pool_size"], (512 << 20).into());
+        let own = run.spec.audit.parameters.get("innodb_read_io_threads");
+        assert_eq!(own.is_some(), run.spec.cell.audit_setting == "audit-all");
+        assert!(own.is_none_or(|value| *value == 1.into()));
+    }
+    let notes = world.campaign.status.unwrap().plan.unwrap().notes;
+    let said = "innodb_buffer_pool_size: 50% of memory (template default) is 536870912 on 1u1g";
+    assert!(notes.iter().any(|note| note == said), "{notes:?}");
+}
+
 #[test]
 fn targets_are_asked_one_after_another_where_idle_ones_stop() {
     let size = json!({"name": "2u2g", "cpu": 2, "memory": "2Gi"});

@@ -229,10 +229,18 @@ pub(super) fn parameters(at: &str, parameters: &Parameters, problems: &mut Vec<P
             && (text.trim().is_empty() || text.contains(['\n', '\r', '\0']))
         {
             problems.push(Problem::new(
-                field,
+                field.clone(),
                 format!("the value {text:?}"),
                 "an integer or one line of text",
                 "set a value, or remove the parameter",
+            ));
+        }
+        if let Some(Err(error)) = value.relative() {
+            problems.push(Problem::new(
+                field,
+                error.to_string(),
+                "a share is of the instance's memory or cpu",
+                "correct it, or write the number",
             ));
         }
     }

@@ -130,9 +130,15 @@ pub(super) fn comparisons(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Probl
                 "use primary: Tps",
             ));
         }
-        let same = spec.comparisons[..i]
-            .iter()
-            .find(|other| other.axis == comparison.axis && other.baseline == comparison.baseline);
+        own_levels(&at, comparison, axis, &names, problems);
+        let asks = |other: &Comparison, level: &&&str| {
+            **level != comparison.baseline && other.takes(level) && comparison.takes(level)
+        };
+        let same = spec.comparisons[..i].iter().find(|other| {
+            other.axis == comparison.axis
+                && other.baseline == comparison.baseline
+                && names.iter().any(|level| asks(other, &level))
+        });
         if let Some(same) = same {
             problems.push(Problem::new(
                 at,
@@ -140,6 +146,24 @@ pub(super) fn comparisons(spec: &BenchmarkCampaignSpec, problems: &mut Vec<Probl
                 "one question is asked once: a second answer to it would be measured and tested twice",
                 "remove one; other metrics are reported with each answer anyway",
             ));
+        }
+    }
+}
+
+/// The levels that a comparison names itself.
+fn own_levels(at: &str, comparison: &Comparison, axis: &str, names: &[&str], problems: &mut Vec<Problem>) {
+    let at = format!("{at}.levels");
+    unique(&at, comparison.levels.iter().map(String::as_str), problems);
+    for level in &comparison.levels {
+        if *level == comparison.baseline {
+            problems.push(Problem::new(
+                at.clone(),
+                format!("{level} is the baseline"),
+                "the levels are set against the baseline",
+                "remove it from levels",
+            ));
+        } else if !names.contains(&level.as_str()) {
+            problems.push(unknown(at.clone(), level, axis, names.iter().copied()));
         }
     }
 }

@@ -15,10 +15,12 @@ pub struct Choice {
     /// How, and against what: a level, `AXIS=LEVEL`, or `none`.
     relative: Option<(Against, String)>,
     statements_a_day: Option<u64>,
+    /// The comparison whose cells alone are shown.
+    comparison: Option<String>,
 }
 
 /// The words that a line knows.
-const KEYS: &str = "rows, columns, metrics, percent-of, difference-from, statements-a-day";
+const KEYS: &str = "rows, columns, metrics, percent-of, difference-from, statements-a-day, comparison";
 
 impl Choice {
     /// Reads `rows=Threads columns=AuditSetting metrics=Tps,Qps difference-from=no-audit`.
@@ -83,18 +85,36 @@ impl Choice {
                     .map_err(|_| format!("statements-a-day: {value:?} is not a whole number"))?;
                 self.statements_a_day = Some(count);
             }
+            "comparison" => {
+                twice(self.comparison.is_some())?;
+                self.comparison = Some(value.to_owned());
+            }
             _ => return Err(format!("{key:?} is not a word of a layout; they are {KEYS}")),
         }
         Ok(())
     }
 
+    /// The same layout of the cells of one comparison.
+    pub(super) fn of(&self, comparison: &Comparison) -> Self {
+        Self {
+            comparison: Some(comparison.name.clone()),
+            ..self.clone()
+        }
+    }
+
     /// Fills in what is not said: the comparison's axis makes the columns, its primary metric is shown and set against its
     /// baseline; sizes and threads make the rows.
-    pub(super) fn complete(
-        &self,
-        spec: &BenchmarkCampaignSpec,
-        comparison: Option<&Comparison>,
-    ) -> Result<Layout, String> {
+    pub(super) fn complete(&self, spec: &BenchmarkCampaignSpec) -> Result<Layout, String> {
+        let comparison =
+            match &self.comparison {
+                Some(name) => Some(spec.comparisons.iter().find(|own| own.name == *name).ok_or_else(
+                    || {
+                        let known: Vec<&str> = spec.comparisons.iter().map(|own| own.name.as_str()).collect();
+                        format!("{name:?} is no comparison; they are {}", known.join(", "))
+                    },
+                )?),
+                None => spec.comparisons.first(),
+            };
         let several = |dimension: &Dimension| dimension.levels(spec).len() > 1;
         let named = |list: &Option<Vec<Dimension>>, dimension: Dimension| {
             list.as_ref().is_some_and(|list| list.contains(&dimension))
@@ -132,6 +152,9 @@ impl Choice {
             columns,
             figures,
             statements_a_day: self.statements_a_day.unwrap_or(0),
+            comparison: comparison
+                .filter(|comparison| self.comparison.is_some() && !comparison.levels.is_empty())
+                .map(|comparison| comparison.name.clone()),
         })
     }
 

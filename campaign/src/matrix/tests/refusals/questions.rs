@@ -61,6 +61,29 @@ pub(super) fn of_questions_and_budgets() -> Vec<Refusal> {
             "same axis and baseline as audit",
         ),
         (
+            vec![("/comparisons/0/levels", json!(["no-audit"]))],
+            "spec.comparisons[0].levels",
+            "is the baseline",
+        ),
+        (
+            vec![("/comparisons/0/levels", json!(["audit-al"]))],
+            "spec.comparisons[0].levels",
+            "did you mean audit-all?",
+        ),
+        (
+            vec![("/comparisons/0/levels", json!(["audit-all", "audit-all"]))],
+            "spec.comparisons[0].levels",
+            "more than once",
+        ),
+        (
+            vec![(
+                "/comparisons/-",
+                json!({"name": "again", "axis": "AuditSetting", "baseline": "no-audit", "levels": ["audit-all"]}),
+            )],
+            "spec.comparisons[1]",
+            "same axis and baseline as audit",
+        ),
+        (
             vec![(
                 "/acceptance",
                 json!([{"comparison": "audits", "maximumWorsening": "10%"}]),

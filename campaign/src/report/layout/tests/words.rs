@@ -1,5 +1,6 @@
 //! Layouts in words.
 
+use crds::run::RunResult;
 use serde_json::json;
 
 use super::super::{Choice, Format, layouts, tables};
@@ -27,6 +28,64 @@ fn what_is_not_said_follows_from_the_comparison() {
         layout("rows=AuditSetting,Threads columns=none metrics=Qps difference-from=no-audit")
     );
     assert!(layout("difference-from=none").unwrap().relative.is_none());
+}
+
+#[test]
+fn a_table_of_one_comparison_has_its_levels_and_its_baseline() {
+    let questions = json!([
+        {"name": "first", "axis": "AuditSetting", "baseline": "off", "levels": ["general"]},
+        {"name": "second", "axis": "AuditSetting", "baseline": "off-again", "levels": ["slow"], "primary": "Tps"},
+    ]);
+    let settings = json!([{"name": "off", "type": "None"}, {"name": "general", "type": "GeneralLog"},
+        {"name": "off-again", "type": "None"}, {"name": "slow", "type": "SlowLog"}]);
+    let changes = [
+        ("/spec/comparisons", questions),
+        ("/spec/auditSettings", settings),
+        ("/spec/threads", json!([2])),
+    ];
+    let campaign = campaign(QUICKSTART, &changes);
+    let runs = measured(&campaign, |_| RunResult {
+        qps_milli: Some(1_000_000),
+        tps_milli: Some(50_000),
+        ..RunResult::default()
+    });
+    let columns = |choice: &Choice| -> Vec<Vec<String>> {
+        let sheets = super::super::sheets(&campaign, &runs, choice).unwrap();
+        let of = |sheet: &super::super::Sheet| {
+            let mut levels: Vec<String> = sheet.columns.iter().map(|column| column.level.clone()).collect();
+            levels.dedup();
+            levels
+        };
+        sheets.iter().map(of).collect()
+    };
+    // Each question has its own table; one that is asked for without a question shows all.
+    assert_eq!(
+        columns(&Choice::default()),
+        [["off", "general"], ["off-again", "slow"]]
+    );
+    let second = Choice::parse("comparison=second").unwrap();
+    assert_eq!(columns(&second), [["off-again", "slow"]]);
+    assert_eq!(
+        layouts(&campaign, &second).unwrap()[0]
+            .relative
+            .clone()
+            .unwrap()
+            .baseline,
+        "off-again"
+    );
+    let all = Choice::parse("columns=AuditSetting").unwrap();
+    assert_eq!(columns(&all), [["off", "general", "off-again", "slow"]]);
+    let unknown = Choice::parse("comparison=third").unwrap();
+    assert!(
+        layouts(&campaign, &unknown)
+            .unwrap_err()
+            .contains("they are first, second")
+    );
+    assert!(
+        Choice::parse("comparison=first comparison=second")
+            .unwrap_err()
+            .contains("said twice")
+    );
 }
 
 #[test]
