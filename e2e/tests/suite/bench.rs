@@ -2,7 +2,9 @@
 //! goes through kubectl, as a user's hands would.
 
 use std::collections::BTreeSet;
-use std::process::Output;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -11,16 +13,15 @@ use e2e::cluster::{Choice, Cluster, Consent};
 use e2e::install::{self, ImageNames, OPERATOR_NAMESPACE};
 use e2e::machine;
 use e2e::node::measuring_lock;
+use e2e::progress::elapsed;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use serde_json::Value;
 
 /// Namespaces of the tests, and the demo's, so that its campaign stays watched.
 pub(crate) const NAMESPACES: &[&str] = &[
     "bench",
-    "e2e-measuring",
-    "e2e-versions",
+    "e2e-studies",
     "e2e-load",
-    "e2e-postgresql",
     "e2e-external",
     "e2e-agreement",
     "e2e-kills",
@@ -40,6 +41,8 @@ pub(crate) struct Bench {
     cache: Cache,
     cluster: Cluster,
     names: ImageNames,
+    /// Program of `kubectl campaign`.
+    plugin: PathBuf,
     /// Only one measures on this machine at a time.
     _machine: Lock,
 }
@@ -47,14 +50,38 @@ pub(crate) struct Bench {
 static BENCH: OnceLock<Bench> = OnceLock::new();
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
+/// The right to use the cluster alone. When it is given back it tells how long it was held: where the suite's minutes go.
+pub(crate) struct Alone {
+    since: Instant,
+    _guard: MutexGuard<'static, ()>,
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        let test = std::thread::current();
+        let took = elapsed(self.since.elapsed());
+        // Not by a macro: what those print of a test that passes is not shown.
+        let _ = writeln!(
+            std::io::stderr(),
+            "  {} took {took}",
+            test.name().unwrap_or("a test")
+        );
+    }
+}
+
 /// The cluster, with the right to use it alone. A test that failed before does not stop the others.
-pub(crate) fn bench() -> (&'static Bench, MutexGuard<'static, ()>) {
+pub(crate) fn bench() -> (&'static Bench, Alone) {
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     // What a test starts stays on core 0, as all that is not the measured database: the other core is the database's.
     let mut cores = CpuSet::new();
     cores.set(0);
     sched_setaffinity(None, &cores).expect("core 0");
-    (BENCH.get_or_init(Bench::new), guard)
+    let bench = BENCH.get_or_init(Bench::new);
+    let alone = Alone {
+        since: Instant::now(),
+        _guard: guard,
+    };
+    (bench, alone)
 }
 
 impl Bench {
@@ -71,6 +98,7 @@ impl Bench {
         };
         let cluster = Cluster::ready(&cache, &choice, &consent).expect("a cluster");
         let images = machine::project_images(&cache).expect("the project's images");
+        let plugin = plugin(&cache);
         let names = install::provide_images(&cache, &cluster, &images).expect("images in the cluster");
         for namespace in NAMESPACES {
             install::namespace(&cluster, namespace).expect("a namespace");
@@ -80,6 +108,7 @@ impl Bench {
             cache,
             cluster,
             names,
+            plugin,
             _machine: lock,
         }
     }
@@ -134,6 +163,22 @@ impl Bench {
         assert!(
             output.status.success(),
             "kubectl {}: {}",
+            arguments.join(" "),
+            String::from_utf8_lossy(&output.stderr)
+        );
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Runs `kubectl campaign` and returns what it printed; fails the test if it failed.
+    pub(crate) fn plugin(&self, arguments: &[&str]) -> String {
+        let output = Command::new(&self.plugin)
+            .args(arguments)
+            .env("KUBECONFIG", self.kubeconfig())
+            .output()
+            .expect("kubectl campaign");
+        assert!(
+            output.status.success(),
+            "kubectl campaign {}: {}",
             arguments.join(" "),
             String::from_utf8_lossy(&output.stderr)
         );
@@ -304,6 +349,24 @@ impl Bench {
         }
         story
     }
+}
+
+/// Builds the plugin with what the tests were built of: another selection of packages would compile everything anew.
+fn plugin(cache: &Cache) -> PathBuf {
+    let built = e2e::images::cargo(cache)
+        .expect("cargo")
+        .args([
+            "build",
+            "--locked",
+            "--quiet",
+            "--workspace",
+            "--bin",
+            "kubectl-campaign",
+        ])
+        .status()
+        .expect("cargo build");
+    assert!(built.success(), "the plugin is built");
+    cache.target().join("debug/kubectl-campaign")
 }
 
 /// A condition of an object.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, bench, valid};
 use crate::manifest;
+use crate::measuring::no_password_can_be_found;
 
 const NAMESPACE: &str = "e2e-external";
 const POD: &str = "orders";
@@ -29,7 +30,7 @@ fn server(bench: &Bench) {
     let mut secret = meta("orders-login");
     secret["labels"]["benchmark-campaign.dev/credentials"] = "true".into();
     for object in [
-        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta(POD), "data": {"init.sql":
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": meta(POD), "stringData": {"init.sql":
             "CREATE USER IF NOT EXISTS bench@'%' IDENTIFIED BY 'of the owner';\nGRANT ALL PRIVILEGES ON *.* TO bench@'%';\n\
              CREATE DATABASE IF NOT EXISTS orders;\n"}}),
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": secret,
@@ -38,7 +39,7 @@ fn server(bench: &Bench) {
                "spec": {"clusterIP": "None", "selector": {"app": POD}, "ports": [{"port": 3306}]}}),
         json!({"apiVersion": "v1", "kind": "Pod", "metadata": meta(POD), "spec": {
             "containers": [container],
-            "volumes": [{"name": "data", "emptyDir": {}}, {"name": "owner", "configMap": {"name": POD}}],
+            "volumes": [{"name": "data", "emptyDir": {}}, {"name": "owner", "secret": {"secretName": POD}}],
             "securityContext": {"runAsUser": 999, "runAsGroup": 999, "runAsNonRoot": true, "fsGroup": 999,
                                 "seccompProfile": {"type": "RuntimeDefault"}},
         }}),
@@ -177,6 +178,12 @@ fn a_borrowed_server_is_as_it_was_after_a_campaign_a_deleted_one_and_a_killed_op
         "{target:#}"
     );
     assert_eq!(look(bench), before, "after a campaign");
+    no_password_can_be_found(bench, NAMESPACE, |pod| {
+        (pod["metadata"]["name"] == POD).then(|| {
+            let what = "cat /data/db/server_audit.log*; cat /proc/[0-9]*/cmdline | tr '\\0' ' '";
+            bench.kubectl(&["exec", POD, "-n", NAMESPACE, "--", "sh", "-c", what])
+        })
+    });
 
     // Deleted in the middle.
     bench.apply(&campaign(bench, "deleted"));

@@ -1,4 +1,7 @@
-//! pgbench from two pods at a rate: both meet, apply their halves, and count as one.
+//! pgbench from two pods at a rate, on PostgreSQL without pgaudit, with it loaded, and with it on: both pods meet, apply their
+//! halves, and count as one.
+
+use std::collections::BTreeSet;
 
 use serde_json::json;
 
@@ -19,10 +22,11 @@ fn two_load_generators_keep_a_rate_together() {
         "name": "postgresql-17", "engine": "PostgreSQL", "type": "Managed",
         "managed": {"image": bench.postgresql_image(), "storage": {"size": "3Gi"}},
     }]);
-    spec["parameterTemplates"] = json!([{"name": "default"}]);
+    spec["parameterTemplates"] = json!([{"name": "default", "parameters": {"work_mem": "8MB"}}]);
     spec["auditSettings"] = json!([
         {"name": "no-audit", "type": "None"},
-        {"name": "statements", "type": "LogStatement", "log": {"volume": "WithData", "limit": "256Mi"}},
+        {"name": "pgaudit-off", "type": "PgAudit", "state": "InstalledOff"},
+        {"name": "pgaudit", "type": "PgAudit", "pgAudit": {"classes": ["All"]}, "log": {"volume": "WithData", "limit": "256Mi"}},
     ]);
     spec["workloads"] = json!([
         {"name": "bank", "type": "Pgbench", "pgbench": {"scale": 1, "builtin": "TpcbLike"}},
@@ -40,7 +44,7 @@ fn two_load_generators_keep_a_rate_together() {
     let runs = bench.list(NAMESPACE, "benchmarkruns");
     assert_each_place_measured_once(&runs);
     let counted: Vec<_> = runs.iter().filter(|run| valid(run)).collect();
-    assert!(!counted.is_empty());
+    let mut arms = BTreeSet::new();
     for run in counted {
         let result = &run["status"]["result"];
         let tps = result["tpsMilli"].as_i64().unwrap_or_default();
@@ -50,11 +54,17 @@ fn two_load_generators_keep_a_rate_together() {
             Some(true)
         );
         assert!(result["latencyP95Micros"].as_i64() > Some(0), "{result}");
-        if run["spec"]["cell"]["auditSetting"] == "statements" {
+        let (arm, evidence) = (&run["spec"]["cell"]["auditSetting"], &run["status"]["evidence"]);
+        assert_eq!(evidence["level"], "Proved", "{arm}");
+        assert_eq!(evidence["audit"]["installed"], *arm != "no-audit", "{arm}");
+        assert_eq!(evidence["audit"]["recording"], *arm == "pgaudit", "{arm}");
+        if *arm == "pgaudit" {
             let ppm = result["auditCompletenessPpm"].as_i64().unwrap_or_default();
             assert!((990_000..=1_010_000).contains(&ppm), "{ppm}");
         }
+        arms.insert(arm.to_string());
     }
+    assert_eq!(arms.len(), 3, "not preloaded, preloaded and off, on: {arms:?}");
     let jobs = bench.list(NAMESPACE, "jobs");
     let indexed = jobs
         .iter()

@@ -15,7 +15,6 @@ mod kills;
 mod load;
 mod manifest;
 mod measuring;
-mod postgresql;
 mod refusal;
-mod versions;
+mod studies;
 mod wrong_manifests;

@@ -33,6 +33,8 @@ pub(crate) fn campaign(bench: &Bench, namespace: &str, name: &str) -> Value {
             "run": {"warmup": "1s", "duration": "3s", "attempts": 3},
             "repetitions": {"blocks": 2},
             "inference": "Descriptive",
+            // No burn-in.
+            "order": "Grouped",
             "restart": {"settle": {"timeout": "20s"}},
             "comparisons": [{"name": "audit", "axis": "AuditSetting", "baseline": "no-audit"}],
             "maximumDuration": "1h",

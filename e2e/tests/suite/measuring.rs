@@ -6,42 +6,84 @@ use std::collections::BTreeMap;
 use e2e::install::OPERATOR_NAMESPACE;
 use serde_json::Value;
 
-use crate::bench::{Bench, assert_each_place_measured_once, bench, condition, valid};
+use crate::bench::{Bench, bench, condition, valid};
 use crate::manifest;
+use crate::studies::{NAMESPACE, repeated_with};
 
-const NAMESPACE: &str = "e2e-measuring";
+const CAMPAIGN: &str = "study-4-oracle-reduced";
 
 #[test]
-fn a_campaign_ends_with_numbers_and_each_place_is_measured_once() {
+fn study_4_oracle_audit_log_ends_with_a_verdict_and_all_of_it_can_be_read() {
     let (bench, _alone) = bench();
     bench.clear();
-    let mut manifest = manifest::campaign(bench, NAMESPACE, "audit-cost");
-    manifest["spec"]["idleTargets"] = "Keep".into();
-    bench.apply(&manifest);
-    let campaign = bench.completed(NAMESPACE, "audit-cost", 300);
-    let succeeded = condition(&campaign, "Succeeded").expect("a condition Succeeded");
+    // The server must still run when its log is looked at.
+    let study = repeated_with(bench, "study-4-oracle-audit-log", |spec| {
+        spec["idleTargets"] = "Keep".into();
+    });
+    let campaign = &study.campaign;
+    let succeeded = condition(campaign, "Succeeded").expect("a condition Succeeded");
     assert_eq!(succeeded["status"], "True");
     let plan = &campaign["status"]["plan"];
     assert_eq!(campaign["status"]["progress"]["done"], plan["runs"]);
-    // Two blocks of two arms at two thread counts, and a burn-in of one run for each arm.
-    assert_eq!(plan["runs"], 2 * 2 * 2 + 2);
+    // Six blocks of two arms, and a burn-in of one run for each arm.
+    assert_eq!(plan["runs"], 6 * 2 + 2);
+    let answers = campaign["status"]["answers"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    assert!(
+        answers
+            .iter()
+            .any(|answer| answer["level"] == "server-audit" && answer["verdict"].is_string()),
+        "six blocks end with a verdict: {answers:?}"
+    );
+    study.recorded("base", false);
+    study.recorded("server-audit", true);
+    study.table(
+        0,
+        &[
+            "Threads",
+            "base QPS",
+            "server-audit QPS",
+            "server-audit QPS % of base",
+        ],
+        &["2"],
+    );
+    study.table(
+        1,
+        &["AuditSetting", "Threads", "log bytes/record", "log GiB/day"],
+        &["base 2", "server-audit 2"],
+    );
 
-    let runs = bench.list(NAMESPACE, "benchmarkruns");
-    assert_each_place_measured_once(&runs);
-    for run in runs.iter().filter(|run| valid(run)) {
+    for run in &study.runs {
         settings_were_proved(run);
     }
-    audited_runs_wrote_a_log(&runs);
-    the_story_is_short_and_readable(bench, &campaign);
+    audited_runs_wrote_a_log(&study.runs);
+    the_story_is_short_and_readable(bench, campaign);
     audited_by_hand(bench);
-    no_password_can_be_found(bench);
+    let read = |pod: &str, what: &str| {
+        bench.kubectl(&[
+            "exec", pod, "-n", NAMESPACE, "-c", "database", "--", "sh", "-c", what,
+        ])
+    };
+    no_password_can_be_found(bench, NAMESPACE, |pod| {
+        (pod["metadata"]["labels"]["benchmark-campaign.dev/role"] == "database").then(|| {
+            let name = pod["metadata"]["name"].as_str().expect("a name");
+            read(name, "cat /var/lib/benchmark/data-log/*; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; env; cat /proc/1/environ | tr '\\0' '\\n'")
+        })
+    });
 }
 
 /// One more run, with auditing, on the campaign's server: a log goes when the next run without auditing begins, and the
 /// campaign's last run may be such a one.
 fn audited_by_hand(bench: &Bench) {
     let targets = bench.list(NAMESPACE, "benchmarktargets");
-    let target = targets[0]["metadata"]["name"].as_str().expect("a name");
+    let target = targets
+        .iter()
+        .find(|target| target["metadata"]["ownerReferences"][0]["name"] == CAMPAIGN);
+    let target = target.expect("the campaign's target")["metadata"]["name"]
+        .as_str()
+        .expect("a name");
     let mut run = manifest::run(NAMESPACE, "by-hand", target, 2);
     run["spec"]["audit"] = serde_json::json!({
         "name": "audit-all", "type": "ServerAudit", "serverAudit": {"events": ["All"]},
@@ -89,10 +131,12 @@ fn audited_runs_wrote_a_log(runs: &[Value]) {
                 .unwrap_or(0),
         );
     }
-    assert!(bytes["no-audit"].iter().all(|b| *b == 0), "{bytes:?}");
+    assert!(bytes["base"].iter().all(|b| *b == 0), "{bytes:?}");
     // 151 to 160 bytes a statement were seen with every event recorded; prepared statements differ a little.
     assert!(
-        bytes["audit-all"].iter().all(|b| (80_000..400_000).contains(b)),
+        bytes["server-audit"]
+            .iter()
+            .all(|b| (80_000..400_000).contains(b)),
         "{bytes:?}"
     );
     let complete = runs
@@ -113,14 +157,14 @@ fn the_story_is_short_and_readable(bench: &Bench, campaign: &Value) {
         "INVALID",
         "VERDICT",
         "Completed",
-        "audit-cost",
+        CAMPAIGN,
     ] {
         assert!(table.contains(word), "`{word}` is not in\n{table}");
     }
     let events = bench.list(NAMESPACE, "events.events.k8s.io");
     let of_campaign = events
         .iter()
-        .filter(|e| e["regarding"]["name"] == "audit-cost")
+        .filter(|e| e["regarding"]["name"] == CAMPAIGN)
         .count();
     assert!(
         (1..=12).contains(&of_campaign),
@@ -129,7 +173,7 @@ fn the_story_is_short_and_readable(bench: &Bench, campaign: &Value) {
     bench.kubectl(&[
         "wait",
         "--for=condition=Finished",
-        "bc/audit-cost",
+        &format!("bc/{CAMPAIGN}"),
         "-n",
         NAMESPACE,
         "--timeout=5s",
@@ -145,22 +189,25 @@ fn the_story_is_short_and_readable(bench: &Bench, campaign: &Value) {
     );
 }
 
-/// Looks for the generated password in everything that a user of the namespace, or of the node, could read.
-fn no_password_can_be_found(bench: &Bench) {
-    let secrets = bench.list(NAMESPACE, "secrets");
-    let encoded: Vec<String> = secrets
+/// Looks for the logins' passwords and the agents' tokens in everything that a user of the namespace, or of the node, could
+/// read; `more` reads what is inside a pod, a database's log of statements above all.
+pub(crate) fn no_password_can_be_found(
+    bench: &Bench,
+    namespace: &str,
+    more: impl Fn(&Value) -> Option<String>,
+) {
+    let secrets = bench.list(namespace, "secrets");
+    let encoded: Vec<&str> = secrets
         .iter()
-        .filter_map(|s| {
-            Some((
-                s["data"]["password"].as_str()?,
-                s["data"]["agent-token"].as_str()?,
-            ))
-        })
-        .flat_map(|(p, t)| [p.to_owned(), t.to_owned()])
+        .flat_map(|secret| ["password", "agent-token"].map(|key| secret["data"][key].as_str()))
+        .flatten()
         .collect();
-    assert!(!encoded.is_empty(), "the target has a generated Secret");
+    assert!(!encoded.is_empty(), "there are Secrets to look for");
     let plain: Vec<String> = encoded.iter().map(|e| decode(e)).collect();
-    assert!(plain.iter().all(|p| p.len() >= 16), "generated secrets are long");
+    assert!(
+        plain.iter().all(|p| p.len() >= 12),
+        "long enough not to stand anywhere by chance"
+    );
 
     let mut places = Vec::new();
     for kind in [
@@ -175,53 +222,42 @@ fn no_password_can_be_found(bench: &Bench) {
         "pvc",
         "leases",
     ] {
-        places.push((
-            kind.to_owned(),
-            bench.kubectl(&["get", kind, "-n", NAMESPACE, "-o", "yaml"]),
-        ));
+        let text = bench.kubectl(&["get", kind, "-n", namespace, "-o", "yaml"]);
+        places.push((kind.to_owned(), text));
     }
-    for pod in bench.list(NAMESPACE, "pods") {
+    let mut inside = 0;
+    for pod in bench.list(namespace, "pods") {
         let name = pod["metadata"]["name"].as_str().expect("a name").to_owned();
-        places.push((
-            format!("logs of {name}"),
-            bench.kubectl(&["logs", &name, "-n", NAMESPACE, "--all-containers"]),
-        ));
-        if pod["metadata"]["labels"]["benchmark-campaign.dev/role"] == "database" {
-            let read = |what: &str| {
-                bench.kubectl(&[
-                    "exec", &name, "-n", NAMESPACE, "-c", "database", "--", "sh", "-c", what,
-                ])
-            };
-            places.push((
-                format!("audit log in {name}"),
-                read("cat /var/lib/benchmark/data-log/*"),
-            ));
-            places.push((
-                format!("arguments in {name}"),
-                read("cat /proc/[0-9]*/cmdline | tr '\\0' ' '"),
-            ));
-            places.push((
-                format!("environment in {name}"),
-                read("env; cat /proc/1/environ 2>/dev/null | tr '\\0' '\\n'"),
-            ));
+        let logs = bench.kubectl(&["logs", &name, "-n", namespace, "--all-containers"]);
+        places.push((format!("logs of {name}"), logs));
+        if let Some(text) = more(&pod) {
+            assert!(
+                text.to_lowercase().contains("select"),
+                "a log of statements was read in {name}"
+            );
+            places.push((format!("inside of {name}"), text));
+            inside += 1;
         }
     }
+    assert!(inside > 0, "a database was looked into");
     let selector = "app.kubernetes.io/name=benchmark-campaign-operator";
     places.push((
         "operator's log".to_owned(),
         bench.kubectl(&["logs", "-n", OPERATOR_NAMESPACE, "-l", selector, "--tail=-1"]),
     ));
-    for (place, text) in &places {
-        for secret in plain.iter().chain(&encoded) {
-            assert!(!text.contains(secret.as_str()), "a secret stands in {place}");
+    for operator in bench.list(OPERATOR_NAMESPACE, "pods") {
+        let labels = &operator["metadata"]["labels"];
+        if labels["app.kubernetes.io/component"] == "operator" {
+            let name = operator["metadata"]["name"].as_str().expect("a name");
+            let path = format!("/api/v1/namespaces/{OPERATOR_NAMESPACE}/pods/{name}:8080/proxy/metrics");
+            places.push(("metrics".to_owned(), bench.kubectl(&["get", "--raw", &path])));
         }
     }
-    assert!(
-        places
-            .iter()
-            .any(|(place, text)| place.starts_with("audit log") && text.contains("SELECT")),
-        "the audit log was read"
-    );
+    for (place, text) in &places {
+        for secret in plain.iter().map(String::as_str).chain(encoded.iter().copied()) {
+            assert!(!text.contains(secret), "a secret stands in {place}");
+        }
+    }
 }
 
 /// Base 64 without a crate: the alphabet is fixed and the suite's needs are small.
