@@ -17,7 +17,7 @@ mod view;
 use std::time::Duration;
 
 use crds::names::condition::{READY, RECONCILING, STALLED};
-use crds::target::{BenchmarkTargetStatus, Boot, BootFailure, Expect, IdleTargets, TargetType};
+use crds::target::{BenchmarkTargetStatus, Boot, BootFailure, Expect, IdleTargets, RouteType, TargetType};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
@@ -77,8 +77,8 @@ pub enum Action {
     Capture,
     /// Put back what the server had.
     Restore,
-    /// Restart a borrowed server.
-    Restart,
+    /// Restart a borrowed server by this route.
+    RestartBy(RouteType),
 }
 
 /// What follows from a view.

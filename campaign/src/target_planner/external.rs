@@ -246,7 +246,7 @@ impl Planner<'_> {
                 WAIT_FOR_CHANGE
             }
             ServerAnswer::Identity(_) if !self.view.borrowed.restart_sent && !late => {
-                (Some(Action::Restart), None)
+                (Some(Action::RestartBy(route.unwrap_or_default())), None)
             }
             _ if late => {
                 self.boot_failed(

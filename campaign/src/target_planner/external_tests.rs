@@ -133,7 +133,7 @@ impl World {
                     RestoreAnswer::Failed("no answer".into())
                 };
             }
-            Action::Restart => {
+            Action::RestartBy(_) => {
                 self.started += 100;
                 self.view.borrowed.restart_sent = true;
                 self.view.server = ServerAnswer::NotAsked;

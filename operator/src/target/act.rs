@@ -43,7 +43,7 @@ pub(super) async fn act(state: &State, seen: &mut Observed, action: Action) -> R
         Action::RemoveFinalizer => borrow::finalizer(state, seen, false).await,
         Action::Capture => borrow::capture(state, seen).await,
         Action::Restore => borrow::restore(state, seen).await,
-        Action::Restart => borrow::restart(state, seen).await,
+        Action::RestartBy(route) => borrow::restart(state, seen, route).await,
     }
 }
 

@@ -4,6 +4,7 @@
 use campaign::target_planner::{CaptureAnswer, RestoreAnswer, ServerAnswer};
 use crds::BenchmarkTarget;
 use crds::names::{FINALIZER_RESTORE, LABEL_TARGET};
+use crds::target::RouteType;
 use database::{Captured, DatabaseError, Login};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt as _;
@@ -129,7 +130,18 @@ async fn load_generator(state: &State, target: &BenchmarkTarget) -> Result<Optio
         .map(kube::ResourceExt::name_any))
 }
 
-pub(super) async fn restart(state: &State, seen: &mut Observed) -> Result<()> {
+/// Tells a borrowed server to restart; the planner names only routes that there are.
+pub(super) async fn restart(state: &State, seen: &mut Observed, route: RouteType) -> Result<()> {
+    match route {
+        RouteType::Statement => restart_by_statement(state, seen).await,
+        RouteType::Workload | RouteType::Job | RouteType::Http => Err(Error::Incomplete(
+            "this release",
+            "such a way to restart a server",
+        )),
+    }
+}
+
+async fn restart_by_statement(state: &State, seen: &mut Observed) -> Result<()> {
     let login = match login(state, seen).await? {
         Ok(login) => login,
         Err(message) => {

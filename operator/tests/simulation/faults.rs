@@ -133,6 +133,11 @@ impl FaultPlan {
         Self::new(seed, rates)
     }
 
+    /// How often each fault happens.
+    pub(crate) fn rates(&self) -> Rates {
+        self.rates
+    }
+
     /// Crash after the n-th successful write from now, counted from 1.
     pub(crate) fn crash_after(mut self, writes: u64) -> Self {
         self.crash_after_write = Some(writes);

@@ -1,5 +1,6 @@
 //! The simulation: the real controllers on tokio's paused clock against an API server, a kubelet and databases in
 //! memory, with faults from a seed. Everything here is a model or an observation; nothing decides for the product.
+//! `SIMULATION_SEEDS` sets how many seeds each test tries.
 
 // Models are built for all tests of this target; each test uses its part.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

@@ -1,7 +1,11 @@
 //! The real controllers under every fault: each test makes worlds and asks whether the invariants held in them.
+//!
+//! Each test tries some seeds, chosen so that all of them take little more than a minute on two cores. A longer set before
+//! a release, or after a change of a controller: `SIMULATION_SEEDS=500 cargo test -p operator --test simulation` tries so
+//! many seeds in each test.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     num::NonZero,
     sync::{
         Arc,
@@ -25,6 +29,9 @@ use crate::{
 
 /// Virtual time that a small campaign may take, faults included.
 const LIMIT: Duration = Duration::from_secs(3 * 3_600);
+
+/// Seeds of the test in which everything can go wrong.
+const STORMS: u64 = 48;
 
 /// Tries a test's seeds, as many at a time as there are cores; more of them with `SIMULATION_SEEDS`.
 fn for_seeds(default: u64, test: impl Fn(u64) + Sync) {
@@ -133,7 +140,7 @@ fn several_load_generators_apply_one_load_together() {
 
 #[test]
 fn no_storm_breaks_an_invariant_where_several_apply_load() {
-    for_seeds(40, |seed| {
+    for_seeds(16, |seed| {
         simulate(async {
             let mut world = World::new(Setup::stormy(seed + 1_000)).await;
             world.start();
@@ -145,8 +152,23 @@ fn no_storm_breaks_an_invariant_where_several_apply_load() {
 }
 
 #[test]
+fn each_kind_of_fault_is_in_many_of_the_storms() {
+    let setups: Vec<Setup> = (0..STORMS).map(Setup::stormy).collect();
+    let mut kinds: BTreeMap<String, u64> = BTreeMap::new();
+    for setup in &setups {
+        for (kind, rate) in setup.rates() {
+            *kinds.entry(kind).or_default() += u64::from(rate > 0);
+        }
+    }
+    assert_eq!(kinds.len(), 18, "{kinds:?}");
+    for (kind, seeds) in kinds {
+        assert!(seeds >= STORMS / 4, "{kind} is in {seeds} of {STORMS}");
+    }
+}
+
+#[test]
 fn no_storm_of_faults_breaks_an_invariant() {
-    for_seeds(120, |seed| {
+    for_seeds(STORMS, |seed| {
         simulate(async {
             let mut world = small_campaign(Setup::stormy(seed), 2).await;
             assert_none(&world, seed, &invariants::always(&world));
@@ -230,7 +252,7 @@ fn an_operator_that_is_killed_again_and_again_still_ends() {
 
 #[test]
 fn two_operators_that_both_think_they_lead_break_no_invariant() {
-    for_seeds(80, |seed| {
+    for_seeds(32, |seed| {
         simulate(async {
             let setup = Setup {
                 operators: 2,
@@ -266,7 +288,7 @@ fn two_operators_at_a_slow_server(seed: u64, ignores_lock: bool) -> Vec<Violatio
 
 #[test]
 fn a_late_statement_of_another_operator_meets_no_load() {
-    for_seeds(10, |seed| {
+    for_seeds(6, |seed| {
         let violations = two_operators_at_a_slow_server(seed, false);
         assert!(violations.is_empty(), "seed {seed}: {violations:#?}");
     });

@@ -106,6 +106,23 @@ impl Setup {
             ..Self::calm(seed)
         }
     }
+
+    /// How often each fault and disturbance happens.
+    pub(crate) fn rates(&self) -> Vec<(String, u32)> {
+        let shown = [
+            format!("{:?}", self.faults.rates()),
+            format!("{:?}", self.database_faults),
+            format!("{:?}", self.disturbances),
+        ];
+        let fields = shown.iter().flat_map(|text| {
+            let (kind, fields) = text.split_once(" { ").unwrap_or_default();
+            fields
+                .split([',', '}'])
+                .filter_map(|field| field.split_once(": "))
+                .map(move |(name, rate)| (format!("{kind} {}", name.trim()), rate.trim().parse().ok()))
+        });
+        fields.filter_map(|(kind, rate)| Some((kind, rate?))).collect()
+    }
 }
 
 /// A running world.
