@@ -50,8 +50,15 @@ pub(super) fn refused(matrix: &Matrix<'_>, instance: (usize, usize), external: &
     if matrix.spec.restart.policy != RestartWhen::Never {
         let policy = matrix.spec.restart.policy;
         let route = external.restart.as_ref().map(|route| route.type_);
-        let engine = matrix.spec.databases.get(instance.0).map(|database| database.engine);
-        if let Some(why) = engine.zip(route).and_then(|(engine, route)| no_such_route(engine, route)) {
+        let engine = matrix
+            .spec
+            .databases
+            .get(instance.0)
+            .map(|database| database.engine);
+        if let Some(why) = engine
+            .zip(route)
+            .and_then(|(engine, route)| no_such_route(engine, route))
+        {
             refused.push(why);
         } else if !permissions.restart {
             refused.push(format!(
