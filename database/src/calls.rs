@@ -128,15 +128,17 @@ async fn check<S: Server>(
                         message: format!("audit setting {}: {message}", setting.name),
                     });
                 };
-                if !identity.capabilities.audit.contains(&setting.type_) {
-                    problem(if !managed && mechanism.uninstall().is_none() {
-                        format!(
-                            "this server has not loaded {plugin} and no statement loads it: its owner must add it to \
-                             shared_preload_libraries and restart it"
-                        )
-                    } else {
-                        format!("this server has no plugin {plugin}: use an image that ships it")
-                    });
+                let loaded = mechanism.plugin().is_none_or(|p| found.plugin_active(p));
+                if !managed && !loaded && mechanism.uninstall().is_none() {
+                    problem(format!(
+                        "this server has not loaded {plugin} and no statement loads it: its owner must add it to {} and \
+                         restart it",
+                        engine.loads_at_start()
+                    ));
+                } else if !identity.capabilities.audit.contains(&setting.type_) {
+                    problem(format!(
+                        "this server has no plugin {plugin}: use an image that ships it"
+                    ));
                 }
                 if !managed {
                     for other in audit::stays(engine.engine(), setting, &found) {

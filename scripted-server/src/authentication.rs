@@ -43,7 +43,10 @@ fn native(password: &str, scramble: &[u8; 20]) -> Vec<u8> {
 fn caching_sha2(password: &str, scramble: &[u8; 20]) -> Vec<u8> {
     let once = Sha256::digest(password.as_bytes());
     let twice = Sha256::digest(once);
-    let seal = Sha256::new().chain_update(twice).chain_update(scramble).finalize();
+    let seal = Sha256::new()
+        .chain_update(twice)
+        .chain_update(scramble)
+        .finalize();
     mixed(&once, &seal)
 }
 

@@ -224,7 +224,10 @@ mod tests {
             for plugin in dialect.plugins {
                 assert!(!plugin.sources.is_empty(), "{}", plugin.name);
             }
-            let numbers = format!("{}.{}.{}", dialect.numbers.0, dialect.numbers.1, dialect.numbers.2);
+            let numbers = format!(
+                "{}.{}.{}",
+                dialect.numbers.0, dialect.numbers.1, dialect.numbers.2
+            );
             assert!(dialect.version.starts_with(&numbers), "{}", dialect.name);
             assert_eq!(find(dialect.name), Ok(*dialect));
         }
@@ -248,7 +251,11 @@ mod tests {
                 .chain(components)
                 .filter_map(assumed)
             {
-                assert!(page.contains(what), "{}: `{what}` is not in docs/verified.md", dialect.name);
+                assert!(
+                    page.contains(what),
+                    "{}: `{what}` is not in docs/verified.md",
+                    dialect.name
+                );
             }
         }
     }

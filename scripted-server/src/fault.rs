@@ -41,7 +41,9 @@ impl Fault {
         Self::new(
             1227,
             "42000",
-            format!("Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"),
+            format!(
+                "Access denied; you need (at least one of) the {privileges} privilege(s) for this operation"
+            ),
         )
     }
 
@@ -61,7 +63,11 @@ impl Fault {
 
     /// 1232: a value of another type.
     pub fn wrong_type(name: &str) -> Self {
-        Self::new(1232, "42000", format!("Incorrect argument type to variable '{name}'"))
+        Self::new(
+            1232,
+            "42000",
+            format!("Incorrect argument type to variable '{name}'"),
+        )
     }
 
     /// 1146: no such table.

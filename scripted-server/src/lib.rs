@@ -12,5 +12,5 @@ mod value;
 
 pub use fault::Fault;
 pub use listen::Listening;
-pub use server::{Account, Outcome, Rows, Server, Session};
+pub use server::{Account, Server};
 pub use value::Value;

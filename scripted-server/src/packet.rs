@@ -303,7 +303,11 @@ impl Wire {
             self.end_of_columns(0);
         }
         for row in &rows.rows {
-            let packet = if binary { binary_row(row, &kinds) } else { text_row(row) };
+            let packet = if binary {
+                binary_row(row, &kinds)
+            } else {
+                text_row(row)
+            };
             self.put(&packet);
         }
         self.end_of_rows(warnings);
@@ -346,7 +350,11 @@ fn kind<'a>(values: impl Iterator<Item = &'a Value>) -> u8 {
             Value::Real(_) => DOUBLE,
             Value::Integer(_) | Value::Text(_) => VAR_STRING,
         };
-        kind = Some(if kind.is_none_or(|k| k == one) { one } else { VAR_STRING });
+        kind = Some(if kind.is_none_or(|k| k == one) {
+            one
+        } else {
+            VAR_STRING
+        });
     }
     kind.unwrap_or(VAR_STRING)
 }

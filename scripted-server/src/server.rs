@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::dialect::{Dialect, Plugin, Unloading};
 use crate::fault::Fault;
-use crate::sql::{Expression, Scope, Shown, Statement};
+use crate::sql::{Expression, Shown, Statement};
 use crate::value::Value;
 
 pub(crate) use data::Table;
@@ -70,7 +70,7 @@ impl std::fmt::Debug for Account {
 
 /// One connection's own state.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub(crate) struct Session {
     /// Number of the connection.
     pub id: u32,
     /// Schema in use.
@@ -82,7 +82,7 @@ pub struct Session {
 
 /// What a statement came to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Done; so many rows were changed.
     Done(u64),
     /// Rows.
@@ -95,7 +95,7 @@ pub enum Outcome {
 
 /// An answer with columns.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Rows {
+pub(crate) struct Rows {
     /// Names.
     pub columns: Vec<String>,
     /// Values.
@@ -189,8 +189,7 @@ impl Server {
     /// Gives a variable a value in the configuration file: in force after the next start, or, of a plugin, as soon as it
     /// is loaded.
     pub fn configure(&mut self, name: &str, value: &str) {
-        self.configured
-            .insert(name.to_lowercase(), Value::text(value));
+        self.configured.insert(name.to_lowercase(), Value::text(value));
     }
 
     /// Sets a status variable (records lost).
@@ -215,7 +214,7 @@ impl Server {
     }
 
     /// A new connection.
-    pub fn connect(&mut self) -> Session {
+    pub(crate) fn connect(&mut self) -> Session {
         self.next_connection += 1;
         self.connections.insert(self.next_connection);
         Session {
@@ -227,18 +226,18 @@ impl Server {
     }
 
     /// Ends a connection: its locks become free.
-    pub fn disconnect(&mut self, id: u32) {
+    pub(crate) fn disconnect(&mut self, id: u32) {
         self.connections.remove(&id);
         self.locks.retain(|_, holder| *holder != id);
     }
 
     /// Whether a connection has not been ended by another.
-    pub fn alive(&self, id: u32) -> bool {
+    pub(crate) fn alive(&self, id: u32) -> bool {
         self.connections.contains(&id)
     }
 
     /// Runs a statement. `last`: waiting is over, answer as it is.
-    pub fn execute(
+    pub(crate) fn execute(
         &mut self,
         session: &mut Session,
         statement: &Statement,
@@ -251,7 +250,9 @@ impl Server {
         }
         let answer = self.run(session, statement, values, last);
         if let Err(fault) = &answer {
-            session.warnings.push(("Error", fault.code, fault.message.clone()));
+            session
+                .warnings
+                .push(("Error", fault.code, fault.message.clone()));
         }
         answer
     }
@@ -315,11 +316,12 @@ impl Server {
             Statement::Update(name, changes, condition) => {
                 self.update(session, name, changes, condition.as_ref(), values)?
             }
-            Statement::Delete(name, condition) => {
-                self.delete(session, name, condition.as_ref(), values)?
-            }
+            Statement::Delete(name, condition) => self.delete(session, name, condition.as_ref(), values)?,
             Statement::Kill(connection) => {
-                let id = self.value(session, connection, values)?.number().unwrap_or_default();
+                let id = self
+                    .value(session, connection, values)?
+                    .number()
+                    .unwrap_or_default();
                 self.kill(id as u32)?;
                 0
             }

@@ -3,13 +3,13 @@
 mod parse;
 mod token;
 
-pub use parse::parse;
+pub(crate) use parse::parse;
 
 use crate::value::Value;
 
 /// Where a variable is looked for or set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// `GLOBAL`.
     Global,
     /// `SESSION`, `LOCAL` or nothing.
@@ -22,7 +22,7 @@ pub enum Scope {
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Expression {
+pub(crate) enum Expression {
     /// A literal.
     Literal(Value),
     /// The n-th placeholder of a prepared statement.
@@ -49,7 +49,7 @@ pub enum Expression {
 
 /// An operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operator {
+pub(crate) enum Operator {
     /// `OR`.
     Or,
     /// `AND`.
@@ -76,7 +76,7 @@ pub enum Operator {
 
 /// A table by its schema (the session's own if absent) and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name {
+pub(crate) struct Name {
     /// Schema.
     pub schema: Option<String>,
     /// Name.
@@ -85,7 +85,7 @@ pub struct Name {
 
 /// A table joined to those before it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Join {
+pub(crate) struct Join {
     /// The table.
     pub table: Name,
     /// Whether rows without a match stay.
@@ -96,7 +96,7 @@ pub struct Join {
 
 /// A query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Select {
+pub(crate) struct Select {
     /// Whether equal rows appear once.
     pub distinct: bool,
     /// What is asked for, with the name of each column.
@@ -113,7 +113,7 @@ pub struct Select {
 
 /// What `SHOW` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub(crate) enum Shown {
     /// `GLOBAL VARIABLES`.
     GlobalVariables,
     /// `VARIABLES`.
@@ -134,7 +134,7 @@ pub enum Shown {
 
 /// One assignment of a `SET`; `None`: to its default.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Assignment {
+pub(crate) struct Assignment {
     /// Scope.
     pub scope: Scope,
     /// Variable in lower case; a component's has two parts.
@@ -145,7 +145,7 @@ pub struct Assignment {
 
 /// How rows are put into a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Put {
+pub(crate) enum Put {
     /// `INSERT`.
     Insert,
     /// `INSERT IGNORE`.
@@ -156,7 +156,7 @@ pub enum Put {
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Statement {
+pub(crate) enum Statement {
     /// `SELECT`.
     Select(Select),
     /// `SHOW` with the pattern or condition.

@@ -1,12 +1,14 @@
 //! McAfee's (Trellix') AUDIT plugin for MySQL 5.1 to 8.0. Variables and record format are those of its documentation:
 //! mysql-audit wiki, pages "Configuration" and "JSON Format". It was not tried on a real server by this project. It needs
 //! the offsets of the very build of the server: give `audit_offsets` among the parameters of the audit setting where the
-//! plugin does not know them.
+//! plugin does not know them. No statement of ours loads or unloads it: `UNINSTALL PLUGIN` fails (error 1148) unless the
+//! server was started with `audit_uninstall_plugin`, and then must be said twice (mysql-audit, `src/audit_plugin.cc`), so
+//! that a borrowed server could not be left as it was.
 
 use crds::audit::{AuditSetting, AuditType};
 use crds::target::Engine;
 
-use super::{Found, Mechanism, Statement, Wanted, log_file, told_path};
+use super::{Found, Mechanism, Wanted, log_file, told_path};
 use crate::access::ParameterProblem;
 use crate::engine::Layout;
 
@@ -80,19 +82,6 @@ impl Mechanism for McAfeeAudit {
                 ),
             })
             .collect()
-    }
-
-    fn install(&self, found: &Found) -> Vec<Statement> {
-        if found.managed || found.plugin_active(PLUGIN) {
-            return Vec::new();
-        }
-        vec![Statement::Sql(
-            "INSTALL PLUGIN AUDIT SONAME 'libaudit_plugin.so'".to_owned(),
-        )]
-    }
-
-    fn uninstall(&self) -> Option<String> {
-        Some("UNINSTALL PLUGIN AUDIT".to_owned())
     }
 
     fn wanted(&self, setting: &AuditSetting) -> Vec<Wanted> {

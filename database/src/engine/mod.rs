@@ -57,6 +57,11 @@ pub trait EngineFacts: Send + Sync + 'static {
         false
     }
 
+    /// Parameter of the server's configuration that names what is loaded when it starts.
+    fn loads_at_start(&self) -> &'static str {
+        "plugin_load_add"
+    }
+
     /// The problem with setting this parameter (by its canonical name), if it is not a person's to set.
     fn reserved(&self, name: &str) -> Option<ParameterProblem>;
 }

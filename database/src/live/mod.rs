@@ -8,6 +8,7 @@ mod mysql;
 mod original;
 mod postgresql;
 mod reach;
+mod scripted;
 
 use crds::audit::{AuditSetting, AuditState, AuditType};
 use crds::load::{CacheState, Settle};

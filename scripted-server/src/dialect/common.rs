@@ -44,12 +44,20 @@ pub(super) const ALL: &[Variable] = &[
 ];
 
 /// Of 5.7 and before 8.0.18: the most prepared statements.
-pub(super) const OLD_STATEMENTS: &[Variable] =
-    &[Variable::integer("max_prepared_stmt_count", "16382", 0, 1_048_576)];
+pub(super) const OLD_STATEMENTS: &[Variable] = &[Variable::integer(
+    "max_prepared_stmt_count",
+    "16382",
+    0,
+    1_048_576,
+)];
 
 /// Since 8.0.18.
-pub(super) const NEW_STATEMENTS: &[Variable] =
-    &[Variable::integer("max_prepared_stmt_count", "16382", 0, 4_194_304)];
+pub(super) const NEW_STATEMENTS: &[Variable] = &[Variable::integer(
+    "max_prepared_stmt_count",
+    "16382",
+    0,
+    4_194_304,
+)];
 
 /// Of 5.7: the buffer pool can be resized while the server runs.
 pub(super) const MYSQL_5_7: &[Variable] = &[
@@ -77,10 +85,22 @@ pub(super) const MYSQL_8: &[Variable] = &[
     Variable::word(
         "innodb_flush_method",
         "fsync",
-        &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"],
+        &[
+            "fsync",
+            "O_DSYNC",
+            "littlesync",
+            "nosync",
+            "O_DIRECT",
+            "O_DIRECT_NO_FSYNC",
+        ],
     )
     .read_only(),
-    Variable::integer("innodb_redo_log_capacity", "104857600", 8_388_608, 549_755_813_888),
+    Variable::integer(
+        "innodb_redo_log_capacity",
+        "104857600",
+        8_388_608,
+        549_755_813_888,
+    ),
     Variable::boolean("log_bin", "ON").read_only(),
     Variable::boolean("persisted_globals_load", "ON").read_only(),
     Variable::integer("sync_binlog", "1", 0, UNSIGNED_32),
@@ -96,7 +116,10 @@ pub(super) const ISOLATION: &[&str] = &[
 
 /// Status of every version after a start.
 pub(super) const STATUS: &[(&str, &str)] = &[
-    ("Innodb_buffer_pool_load_status", "Buffer pool(s) load completed at 260101 00:00:00"),
+    (
+        "Innodb_buffer_pool_load_status",
+        "Buffer pool(s) load completed at 260101 00:00:00",
+    ),
     ("Innodb_buffer_pool_pages_data", "100"),
     ("Innodb_buffer_pool_pages_free", "8000"),
     ("Innodb_buffer_pool_read_requests", "1000"),

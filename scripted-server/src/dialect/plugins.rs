@@ -11,7 +11,13 @@ pub(super) const PERCONA_AUDIT_LOG: Plugin = Plugin {
     name: "audit_log",
     library: "audit_log.so",
     variables: &[
-        Variable::integer("audit_log_buffer_size", "1048576", 4_096, 18_446_744_073_709_547_520).read_only(),
+        Variable::integer(
+            "audit_log_buffer_size",
+            "1048576",
+            4_096,
+            18_446_744_073_709_547_520,
+        )
+        .read_only(),
         Variable::text("audit_log_exclude_accounts", ""),
         Variable::text("audit_log_exclude_commands", ""),
         Variable::text("audit_log_exclude_databases", ""),
@@ -41,13 +47,21 @@ pub(super) const PERCONA_AUDIT_LOG: Plugin = Plugin {
             "Percona Server 5.7 documentation",
             "Audit Log Plugin: Installation, System Variables",
         ),
-        Source::Unverified("Percona audit_log: least and most of audit_log_buffer_size, audit_log_rotate_on_size and audit_log_rotations"),
+        Source::Unverified(
+            "Percona audit_log: least and most of audit_log_buffer_size, audit_log_rotate_on_size and audit_log_rotations",
+        ),
     ],
 };
 
 /// Oracle's `audit_log` in legacy mode: no filter tables, policies by variables.
 const LEGACY: &[Variable] = &[
-    Variable::integer("audit_log_buffer_size", "1048576", 4_096, 18_446_744_073_709_547_520).read_only(),
+    Variable::integer(
+        "audit_log_buffer_size",
+        "1048576",
+        4_096,
+        18_446_744_073_709_547_520,
+    )
+    .read_only(),
     Variable::word("audit_log_connection_policy", "ALL", &["ALL", "ERRORS", "NONE"]),
     Variable::text("audit_log_exclude_accounts", ""),
     Variable::text("audit_log_file", "audit.log").read_only(),
@@ -96,7 +110,10 @@ pub(super) const ENTERPRISE_5_7: Plugin = Plugin {
     unloading: Unloading::Free,
     sources: &[
         Source::Manual("MySQL 5.7 Reference Manual", "6.4.5.11 Audit Log Reference"),
-        Source::Manual("MySQL 5.7 Reference Manual", "6.4.5.10 Legacy Mode Audit Log Filtering"),
+        Source::Manual(
+            "MySQL 5.7 Reference Manual",
+            "6.4.5.10 Legacy Mode Audit Log Filtering",
+        ),
     ],
 };
 
@@ -105,7 +122,10 @@ pub(super) const ENTERPRISE_8_0: Plugin = Plugin {
     variables: LEGACY_8_0_28,
     sources: &[
         Source::Manual("MySQL 8.0 Reference Manual", "8.4.5.11 Audit Log Reference"),
-        Source::Manual("MySQL 8.0 Reference Manual", "8.4.5.10 Legacy Mode Audit Log Filtering"),
+        Source::Manual(
+            "MySQL 8.0 Reference Manual",
+            "8.4.5.10 Legacy Mode Audit Log Filtering",
+        ),
     ],
     ..ENTERPRISE_5_7
 };
@@ -137,6 +157,8 @@ pub(super) const MCAFEE: Plugin = Plugin {
             "mysql-audit (AUDIT Plugin for MySQL)",
             "src/audit_plugin.cc: plugin system vars, is_remove_patches",
         ),
-        Source::Unverified("McAfee AUDIT: that INSTALL PLUGIN AUDIT succeeds where the offsets of the build are known"),
+        Source::Unverified(
+            "McAfee AUDIT: that INSTALL PLUGIN AUDIT succeeds where the offsets of the build are known",
+        ),
     ],
 };

@@ -33,7 +33,11 @@ impl Server {
             ));
         };
         if self.plugins.iter().any(|p| p.name.eq_ignore_ascii_case(name)) {
-            return Err(Fault::new(1125, "HY000", format!("Function '{name}' already exists")));
+            return Err(Fault::new(
+                1125,
+                "HY000",
+                format!("Function '{name}' already exists"),
+            ));
         }
         if !plugin.name.eq_ignore_ascii_case(name) {
             return Err(Fault::new(
@@ -67,7 +71,10 @@ impl Server {
                 return Err(Fault::new(1148, "42000", said));
             }
             if self.stopped.insert(plugin.name) {
-                let said = format!("Uninstall {} plugin must be called again to complete", plugin.name);
+                let said = format!(
+                    "Uninstall {} plugin must be called again to complete",
+                    plugin.name
+                );
                 return Err(Fault::new(1620, "HY000", said));
             }
         }

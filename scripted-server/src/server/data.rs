@@ -203,7 +203,11 @@ impl Server {
             if self.holds(session, condition, &named, values)? {
                 for (column, value) in changes {
                     let place = old.columns.iter().position(|c| c == column).ok_or_else(|| {
-                        Fault::new(1054, "42S22", format!("Unknown column '{column}' in 'field list'"))
+                        Fault::new(
+                            1054,
+                            "42S22",
+                            format!("Unknown column '{column}' in 'field list'"),
+                        )
                     })?;
                     new[place] = self.evaluate(session, value, &named, values)?;
                 }

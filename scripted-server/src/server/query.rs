@@ -327,10 +327,7 @@ impl Server {
                 .map(|(name, value)| {
                     row(&[
                         ("variable_name", Value::text(name)),
-                        (
-                            "variable_value",
-                            Value::Text(value.shown().unwrap_or_default()),
-                        ),
+                        ("variable_value", Value::Text(value.shown().unwrap_or_default())),
                     ])
                 })
                 .collect(),
@@ -355,7 +352,12 @@ impl Server {
     }
 
     /// An expression outside of any row.
-    pub(super) fn value(&self, session: &Session, expression: &Expression, values: &[Value]) -> Result<Value> {
+    pub(super) fn value(
+        &self,
+        session: &Session,
+        expression: &Expression,
+        values: &[Value],
+    ) -> Result<Value> {
         self.evaluate(session, expression, &Row::new(), values)
     }
 
@@ -384,9 +386,9 @@ impl Server {
             return self.value(session, expression, values);
         };
         match (name.as_str(), arguments.as_slice()) {
-            ("COUNT", [Expression::All]) => Ok(Value::Integer(
-                i128::try_from(rows.len()).unwrap_or_default(),
-            )),
+            ("COUNT", [Expression::All]) => {
+                Ok(Value::Integer(i128::try_from(rows.len()).unwrap_or_default()))
+            }
             ("SUM", [argument]) => {
                 let mut sum = Value::Null;
                 for row in rows {
@@ -452,8 +454,12 @@ impl Server {
             "UUID" => Value::Text(format!("6ccd780c-0000-4000-8000-{:012x}", self.questions)),
             "CONNECTION_ID" => Value::Integer(i128::from(session.id)),
             "CURRENT_USER" | "USER" => Value::Text(format!("{}@%", self.account.user)),
-            "UPPER" => first.shown().map_or(Value::Null, |t| Value::Text(t.to_uppercase())),
-            "LOWER" => first.shown().map_or(Value::Null, |t| Value::Text(t.to_lowercase())),
+            "UPPER" => first
+                .shown()
+                .map_or(Value::Null, |t| Value::Text(t.to_uppercase())),
+            "LOWER" => first
+                .shown()
+                .map_or(Value::Null, |t| Value::Text(t.to_lowercase())),
             "CAST" | "CONVERT" => first,
             "CONCAT" => arguments
                 .iter()
@@ -528,9 +534,7 @@ fn binary(operator: Operator, left: &Value, right: &Value) -> Value {
         Operator::Greater => compared(Ordering::is_gt),
         Operator::AtLeast => compared(Ordering::is_ge),
         Operator::Like => match (left.shown(), right.shown()) {
-            (Some(text), Some(pattern)) => {
-                like(&text.to_lowercase(), &pattern.to_lowercase()).into()
-            }
+            (Some(text), Some(pattern)) => like(&text.to_lowercase(), &pattern.to_lowercase()).into(),
             _ => Value::Null,
         },
         Operator::Plus | Operator::Minus => arithmetic(operator, left, right),

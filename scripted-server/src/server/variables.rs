@@ -231,7 +231,8 @@ impl Server {
         } else {
             return Ok(());
         };
-        let filled = |value: Option<&Value>| value.and_then(Value::shown).is_some_and(|text| !text.is_empty());
+        let filled =
+            |value: Option<&Value>| value.and_then(Value::shown).is_some_and(|text| !text.is_empty());
         if filled(Some(value)) && filled(self.globals.get(&other)) {
             return Err(Fault::wrong_value(
                 variable.name,
@@ -266,7 +267,11 @@ impl Server {
 }
 
 fn read_only(name: &str) -> Fault {
-    Fault::new(1238, "HY000", format!("Variable '{name}' is a read only variable"))
+    Fault::new(
+        1238,
+        "HY000",
+        format!("Variable '{name}' is a read only variable"),
+    )
 }
 
 fn default_of(variable: &Variable) -> Value {

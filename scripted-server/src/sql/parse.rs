@@ -8,7 +8,7 @@ use crate::value::Value;
 type Result<T> = std::result::Result<T, Fault>;
 
 /// Reads one statement.
-pub fn parse(sql: &str) -> Result<Statement> {
+pub(crate) fn parse(sql: &str) -> Result<Statement> {
     let mut parser = Parser {
         tokens: tokens(sql)?,
         at: 0,
@@ -58,7 +58,11 @@ impl Parser {
     }
 
     fn expect(&mut self, words: &str) -> Result<()> {
-        if self.word(words) { Ok(()) } else { Err(self.unexpected()) }
+        if self.word(words) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     fn sign(&mut self, sign: &str) -> bool {
@@ -68,7 +72,11 @@ impl Parser {
     }
 
     fn expect_sign(&mut self, sign: &str) -> Result<()> {
-        if self.sign(sign) { Ok(()) } else { Err(self.unexpected()) }
+        if self.sign(sign) {
+            Ok(())
+        } else {
+            Err(self.unexpected())
+        }
     }
 
     fn identifier(&mut self) -> Result<String> {
@@ -136,7 +144,9 @@ impl Parser {
         }
         if self.word("RESET PERSIST") {
             let lenient = self.word("IF EXISTS");
-            let name = (self.at < self.tokens.len()).then(|| self.variable()).transpose()?;
+            let name = (self.at < self.tokens.len())
+                .then(|| self.variable())
+                .transpose()?;
             return Ok(Statement::ResetPersist(name, lenient));
         }
         if self.word("INSTALL PLUGIN") {

@@ -78,6 +78,10 @@ impl EngineFacts for PostgreSql {
         boot::cache_parameters(state)
     }
 
+    fn loads_at_start(&self) -> &'static str {
+        "shared_preload_libraries"
+    }
+
     fn comes_with(&self, name: &str, parameters: &Parameters) -> bool {
         boot::comes_with(name, parameters)
     }
