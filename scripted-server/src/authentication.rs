@@ -1,4 +1,4 @@
-//! Proofs of a password. Formulas: MySQL 8.0 Source Code Documentation, "Native Authentication" and "Caching_sha2_password
+//! Proofs of a password. Formulas: MySQL 8.0 Source Code Documentation, "Native Authentication" and "`Caching_sha2_password`
 //! information".
 
 use sha1::Sha1;

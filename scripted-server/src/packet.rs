@@ -65,7 +65,7 @@ impl<'a> Reader<'a> {
         Ok(u64::from_le_bytes(number))
     }
 
-    fn to_zero(&mut self) -> io::Result<String> {
+    fn zero_ended(&mut self) -> io::Result<String> {
         let end = self.0.iter().position(|b| *b == 0).ok_or_else(malformed)?;
         let text = String::from_utf8_lossy(self.take(end)?).into_owned();
         self.take(1)?;
@@ -149,7 +149,7 @@ impl Wire {
         self.stream.write_all(&out).await
     }
 
-    /// Greets (Protocol::HandshakeV10); `new`: the server knows `CLIENT_DEPRECATE_EOF`.
+    /// Greets (`Protocol::HandshakeV10`); `new`: the server knows `CLIENT_DEPRECATE_EOF`.
     pub(crate) async fn greet(
         &mut self,
         version: &str,
@@ -189,7 +189,7 @@ impl Wire {
         self.flush().await
     }
 
-    /// Reads the client's answer (Protocol::HandshakeResponse41).
+    /// Reads the client's answer (`Protocol::HandshakeResponse41`).
     pub(crate) fn login(&mut self, packet: &[u8]) -> io::Result<Login> {
         let mut reader = Reader(packet);
         let capabilities = reader.number(4)? as u32;
@@ -198,7 +198,7 @@ impl Wire {
         }
         self.without_eof = capabilities & DEPRECATE_EOF != 0;
         reader.take(4 + 1 + 23)?;
-        let user = reader.to_zero()?;
+        let user = reader.zero_ended()?;
         let length = if capabilities & LONG_AUTH_DATA == 0 {
             reader.number(1)? as usize
         } else {
@@ -208,12 +208,12 @@ impl Wire {
         let schema = if capabilities & CONNECT_WITH_SCHEMA == 0 {
             None
         } else {
-            Some(reader.to_zero()?).filter(|schema| !schema.is_empty())
+            Some(reader.zero_ended()?).filter(|schema| !schema.is_empty())
         };
         let plugin = if capabilities & PLUGIN_AUTH == 0 {
             String::new()
         } else {
-            reader.to_zero()?
+            reader.zero_ended()?
         };
         Ok(Login {
             user,
@@ -223,7 +223,7 @@ impl Wire {
         })
     }
 
-    /// Asks for another proof (Protocol::AuthSwitchRequest).
+    /// Asks for another proof (`Protocol::AuthSwitchRequest`).
     pub(crate) fn switch(&mut self, plugin: &str, scramble: &[u8; 20]) {
         let mut packet = vec![0xfe];
         packet.extend(plugin.as_bytes());
@@ -233,7 +233,7 @@ impl Wire {
         self.put(&packet);
     }
 
-    /// `caching_sha2_password`: the answer was in the cache (fast_auth_success).
+    /// `caching_sha2_password`: the answer was in the cache (`fast_auth_success`).
     pub(crate) fn fast(&mut self) {
         self.put(&[1, 3]);
     }
@@ -313,7 +313,7 @@ impl Wire {
         self.end_of_rows(warnings);
     }
 
-    /// A statement was prepared (COM_STMT_PREPARE_OK).
+    /// A statement was prepared (`COM_STMT_PREPARE_OK`).
     pub(crate) fn prepared(&mut self, id: u32, columns: &[String], placeholders: usize) {
         let mut packet = vec![0];
         packet.extend(id.to_le_bytes());
@@ -389,7 +389,7 @@ fn binary_row(row: &[Value], kinds: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Values of placeholders (COM_STMT_EXECUTE after the statement's number, flags and iterations); `types` are those of the
+/// Values of placeholders (`COM_STMT_EXECUTE` after the statement's number, flags and iterations); `types` are those of the
 /// execution before, which a client need not repeat.
 pub(crate) fn bound(
     packet: &[u8],

@@ -70,16 +70,15 @@ impl Server {
                 format!("Access to system schema '{name}' is rejected."),
             ));
         }
-        match self.schemas.remove(name) {
-            Some(tables) => Ok(u64::try_from(tables.len()).unwrap_or(u64::MAX)),
-            None => {
-                let said = format!("Can't drop database '{name}'; database doesn't exist");
-                if !lenient {
-                    return Err(Fault::new(1008, "HY000", said));
-                }
-                session.warnings.push(("Note", 1008, said));
-                Ok(0)
+        if let Some(tables) = self.schemas.remove(name) {
+            Ok(u64::try_from(tables.len()).unwrap_or(u64::MAX))
+        } else {
+            let said = format!("Can't drop database '{name}'; database doesn't exist");
+            if !lenient {
+                return Err(Fault::new(1008, "HY000", said));
             }
+            session.warnings.push(("Note", 1008, said));
+            Ok(0)
         }
     }
 
@@ -196,7 +195,7 @@ impl Server {
     ) -> Result<u64> {
         let old = self.table(session, name)?.clone();
         let mut rows = Vec::with_capacity(old.rows.len());
-        let mut changed = 0;
+        let mut rows_changed = 0;
         for row in &old.rows {
             let named = named(&old.columns, row);
             let mut new = row.clone();
@@ -211,12 +210,12 @@ impl Server {
                     })?;
                     new[place] = self.evaluate(session, value, &named, values)?;
                 }
-                changed += u64::from(new != *row);
+                rows_changed += u64::from(new != *row);
             }
             rows.push(new);
         }
         self.table_mut(session, name)?.rows = rows;
-        Ok(changed)
+        Ok(rows_changed)
     }
 
     pub(super) fn delete(

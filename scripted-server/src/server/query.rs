@@ -125,9 +125,10 @@ impl Server {
         // Taking a lock changes the server: it stands alone.
         if let [(Expression::Call(name, arguments), _)] = select.items.as_slice() {
             let answer = match name.as_str() {
-                "GET_LOCK" => match self.get_lock(session, arguments, values)? {
-                    Some(value) => Some(value),
-                    None => {
+                "GET_LOCK" => {
+                    if let Some(value) = self.get_lock(session, arguments, values)? {
+                        Some(value)
+                    } else {
                         let patience = match arguments.get(1) {
                             Some(patience) => self.value(session, patience, values)?.number(),
                             None => None,
@@ -138,7 +139,7 @@ impl Server {
                         }
                         Some(Value::Integer(0))
                     }
-                },
+                }
                 "RELEASE_LOCK" => Some(self.release_lock(session, arguments, values)?),
                 _ => None,
             };
