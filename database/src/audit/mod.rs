@@ -226,7 +226,9 @@ pub fn statements(engine: Engine, setting: &AuditSetting, found: &Found) -> Resu
         // A managed server is restarted without it; a borrowed one cannot be, so it is unloaded.
         let loaded = other.plugin().is_some_and(|plugin| found.plugin_active(plugin));
         if loaded && !found.managed && other.plugin() != wanted.plugin() {
-            statements.extend(other.uninstall().map(Statement::Sql));
+            // Two vendors' plugins share a name: it is unloaded once.
+            let unload = other.uninstall().map(Statement::Sql);
+            statements.extend(unload.filter(|unload| !statements.contains(unload)));
         }
     }
     statements.extend(wanted.install(found));

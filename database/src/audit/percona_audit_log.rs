@@ -80,7 +80,7 @@ impl Mechanism for PerconaAuditLog {
         let mut wanted = plugin::at_start(&settings);
         wanted.extend([
             Wanted::text("audit_log_handler", "FILE").at_start(),
-            Wanted::integer("audit_log_rotate_on_size", 0),
+            Wanted::integer("audit_log_rotate_on_size", 0).at_start(),
             Wanted::text("audit_log_policy", plugin::policy(&settings)),
         ]);
         wanted

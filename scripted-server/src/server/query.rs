@@ -227,7 +227,13 @@ impl Server {
                     }
                 }
                 if !matched && join.left {
-                    joined.push(row);
+                    // Columns of the other table are NULL.
+                    let mut alone: Row = others
+                        .first()
+                        .map(|other| other.keys().map(|name| (name.clone(), Value::Null)).collect())
+                        .unwrap_or_default();
+                    alone.extend(row);
+                    joined.push(alone);
                 }
             }
             rows = joined;
