@@ -246,8 +246,8 @@ fn every_rule_says_what_to_do_and_points_at_a_field_that_exists() {
                 wrong.push(format!("{} says only `{message}`", rule["rule"]));
             }
             if let Some(path) = rule["fieldPath"].as_str() {
-                let name = path.trim_start_matches('.');
-                if schema["properties"][name].is_null() {
+                let names = path.trim_start_matches('.').split('.');
+                if names.fold(schema, |at, name| &at["properties"][name]).is_null() {
                     wrong.push(format!("{path} does not exist"));
                 }
             }

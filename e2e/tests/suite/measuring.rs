@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::bench::{Bench, bench, condition, valid};
 use crate::manifest;
-use crate::studies::{NAMESPACE, repeated_with};
+use crate::studies::{NAMESPACE, Records, repeated_with};
 
 const CAMPAIGN: &str = "study-4-oracle-reduced";
 
@@ -37,8 +37,8 @@ fn study_4_oracle_audit_log_ends_with_a_verdict_and_all_of_it_can_be_read() {
             .any(|answer| answer["level"] == "server-audit" && answer["verdict"].is_string()),
         "six blocks end with a verdict: {answers:?}"
     );
-    study.recorded("base", false);
-    study.recorded("server-audit", true);
+    study.recorded("base", Records::Nothing);
+    study.recorded("server-audit", Records::EachStatement);
     study.table(
         0,
         &[

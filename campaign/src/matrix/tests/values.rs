@@ -194,6 +194,8 @@ fn a_buffer_pool_that_the_base_says_in_words_is_not_given_again() {
 
 #[test]
 fn what_cannot_matter_is_named() {
+    const WRITES: &str = "oltp_read_write";
+    const READS: &str = "oltp_read_only";
     let mysql = |log_bin: &str| {
         json!({"name": MYSQL_9, "engine": "MySQL", "type": "Managed",
             "managed": {"image": "mysql:9", "storage": {"size": "20Gi"}, "configuration": {"log_bin": log_bin}}})
@@ -215,8 +217,6 @@ fn what_cannot_matter_is_named() {
         let inert = matrix.notes.iter().filter(|note| note.contains("is inert"));
         inert.cloned().collect::<Vec<_>>()
     };
-    const WRITES: &str = "oltp_read_write";
-    const READS: &str = "oltp_read_only";
     for (database, workload, parameters, said) in [
         (None, WRITES, json!({"sync_binlog": 1}), Some("log_bin is off")),
         (

@@ -17,6 +17,7 @@ const GRANTED: i32 = 150_000;
 
 /// What a login may, as far as borrowing needs it.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(clippy::struct_excessive_bools)] // one a privilege
 struct Rights {
     login: String,
     version: i32,
@@ -164,7 +165,7 @@ pub(super) async fn borrowable(
         return Err(session.refused(format!("the login lacks privileges: {}", missing.join("; "))));
     }
     let mut unready = unready(&look(session).await?, permissions.restart);
-    if !rights.alter_system && !(names.is_empty() && permissions.parameters.is_empty()) {
+    if !(rights.alter_system || names.is_empty() && permissions.parameters.is_empty()) {
         unready.push(
             "allow_alter_system is off, and parameters are set by ALTER SYSTEM: switch it on".to_owned(),
         );
