@@ -2,15 +2,18 @@
 //! and one line in [`DIALECTS`].
 
 mod common;
+mod mysql_5_6;
 mod mysql_5_7;
 mod mysql_8_0;
 mod mysql_8_4;
 mod percona_5_7;
 mod percona_8_0;
 mod plugins;
+mod taurusdb;
 
 /// Every dialect.
 pub const DIALECTS: &[&Dialect] = &[
+    &mysql_5_6::DIALECT,
     &mysql_5_7::DIALECT,
     &mysql_5_7::ENTERPRISE,
     &mysql_5_7::WITH_MCAFEE,
@@ -19,6 +22,7 @@ pub const DIALECTS: &[&Dialect] = &[
     &mysql_8_4::DIALECT,
     &percona_5_7::DIALECT,
     &percona_8_0::DIALECT,
+    &taurusdb::DIALECT,
 ];
 
 /// Where an answer comes from.

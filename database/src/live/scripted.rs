@@ -47,6 +47,8 @@ async fn start_as(name: &str, privileges: &[&str]) -> (Listening, Login) {
 }
 
 #[rstest]
+#[case("mysql-5.6", "5.6.51", "MySQL", false)]
+#[case("taurusdb", "8.0.22", "TaurusDB", true)]
 #[case("mysql-5.7", "5.7.44", "MySQL", false)]
 #[case("mysql-enterprise-5.7", "5.7.44", "MySQL Enterprise", false)]
 #[case("mysql-8.0", "8.0.41", "MySQL", true)]
@@ -205,6 +207,15 @@ async fn a_supervised_server_restarts_by_statement(#[case] name: &str) {
     assert!(back(&login).await > first.started);
     let sent = server.statements();
     assert!(sent.iter().any(|s| s == "RESTART") && sent.iter().all(|s| s != "SHUTDOWN"));
+}
+
+/// Before 5.7.9 no statement ends a server: it is told, and the server goes on.
+#[tokio::test]
+async fn a_server_that_no_statement_ends_says_so() {
+    let (server, login) = start("mysql-5.6").await;
+    let error = Databases.restart(&login).await.unwrap_err();
+    assert!(error.to_string().contains("1064"), "{error}");
+    assert!(server.is_up());
 }
 
 /// Error 3707 where nothing supervises it; before 8.0 there is no `RESTART` at all.

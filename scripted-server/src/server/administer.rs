@@ -160,6 +160,10 @@ impl Server {
         values: &[Value],
     ) -> Result<Option<Value>> {
         let name = self.lock_name(session, arguments, values)?;
+        // Since 5.7.5 a session may hold several.
+        if self.dialect.numbers < (5, 7, 5) {
+            self.locks.retain(|_, holder| *holder != session.id);
+        }
         let holder = *self.locks.entry(name).or_insert(session.id);
         Ok((holder == session.id).then_some(Value::Integer(1)))
     }

@@ -80,6 +80,8 @@ pub(super) fn order(epoch: i64, audit: &AuditSetting) -> EstablishOrder {
 }
 
 #[rstest]
+#[case("mysql-5.6")]
+#[case("taurusdb")]
 #[case("mysql-5.7")]
 #[case("mysql-8.0")]
 #[case("mysql-8.4")]
