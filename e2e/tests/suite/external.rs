@@ -144,11 +144,12 @@ fn postgresql(bench: &Bench) -> Foreign {
 
 impl Foreign {
     fn start(&self, bench: &Bench) {
+        let ask = [self.client, &["SELECT 1"]].concat();
         let container = json!({
             "name": "db", "image": self.image,
             "command": ["sh", "-c", self.start],
             "volumeMounts": [{"name": "data", "mountPath": "/data"}],
-            "startupProbe": {"exec": {"command": [self.client, &["SELECT 1"]].concat()},
+            "startupProbe": {"exec": {"command": ask},
                              "periodSeconds": 1, "failureThreshold": 120},
             // Guaranteed, with a core of its own: the load generator needs the other.
             "resources": {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}},
