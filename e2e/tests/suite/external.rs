@@ -63,7 +63,8 @@ fn mysql(bench: &Bench) -> Foreign {
         engine: "MySQL",
         image: bench.mysql_image(),
         port: 3306,
-        start: "mysqld --no-defaults --initialize-insecure --datadir=/data/db && exec mysqld --no-defaults --datadir=/data/db \
+        start: "mysqld --no-defaults --initialize-insecure --secure-file-priv= --datadir=/data/db && exec mysqld \
+                --no-defaults --secure-file-priv= --datadir=/data/db \
                 --socket=/tmp/s --bind-address=* --mysqlx=OFF",
         client: &[
             "mysql",
